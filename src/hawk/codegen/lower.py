@@ -1,0 +1,327 @@
+"""IR to lanes: every op of a program on W samples at a time.
+
+Ops on reals are the text of `hawk.elementary.real_ops`; integers and conversions have tables here. Values
+that every sample shares (constants, params and what is computed from them) stay scalar and are broadcast
+where lanes need them. An `if` whose condition differs between lanes computes both sides and selects, jumping
+over a long side that no lane takes; a `loop` runs until no lane is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..elementary.real_ops import REAL_OPS
+from ..ir.ops import ELEMENTARY
+from ..ir.program import Argument, Instr, Program, Region, Role, Value
+from ..ir.types import Type
+from .llvm_lanes import LlvmLanes, suffix
+from .text import Function, Operand, phi_text
+
+ELEMENTS = {
+    Type.F64: "double",
+    Type.F32: "float",
+    Type.I64: "i64",
+    Type.I32: "i32",
+    Type.U32: "i32",
+    Type.BOOL: "i1",
+}
+_LONG = 16  # a side of an `if` of at least this weight is jumped over when no lane takes it
+
+IntLowering = Callable[[LlvmLanes, Type, Sequence[Operand]], Operand]
+
+
+def _simple(op: str) -> IntLowering:
+    return lambda m, t, a: m.binary(op, a[0], a[1])
+
+
+def _compare(signed: str, unsigned: str) -> IntLowering:
+    return lambda m, t, a: m.compare(f"icmp {unsigned if t in (Type.U32, Type.BOOL) else signed}", a[0], a[1])
+
+
+def _literal(m: LlvmLanes, t: Type, number: int) -> Operand:
+    return m.splat(ELEMENTS[t], str(number))
+
+
+def _shift(signed: str, unsigned: str) -> IntLowering:
+    def lower(m: LlvmLanes, t: Type, a: Sequence[Operand]) -> Operand:
+        width = 63 if t is Type.I64 else 31
+        return m.binary(unsigned if t is Type.U32 else signed, a[0], m.binary("and", a[1], _literal(m, t, width)))
+
+    return lower
+
+
+def _negative(m: LlvmLanes, t: Type, a: Sequence[Operand]) -> Operand:
+    return m.binary("sub", _literal(m, t, 0), a[0])
+
+
+def _absolute(m: LlvmLanes, t: Type, a: Sequence[Operand]) -> Operand:
+    if t is Type.U32:
+        return a[0]
+    return m.f.call(a[0].type, f"llvm.abs.{suffix(a[0].type)}", [a[0], Operand("i1", "false")])
+
+
+def _divide(m: LlvmLanes, t: Type, a: Sequence[Operand], remainder: bool) -> Operand:
+    """Python's floor division and modulo; a divisor of 0 or -1 never reaches the machine's division."""
+    x, y = a
+    zero, one = _literal(m, t, 0), _literal(m, t, 1)
+    by_zero = m.compare("icmp eq", y, zero)
+    if t is Type.U32:
+        safe = m.select(by_zero, one, y)
+        if remainder:
+            return m.select(by_zero, x, m.binary("urem", x, safe))
+        return m.select(by_zero, zero, m.binary("udiv", x, safe))
+    by_minus = m.compare("icmp eq", y, _literal(m, t, -1))
+    safe = m.select(m.either(by_zero, by_minus), one, y)
+    r = m.binary("srem", x, safe)
+    opposite = m.compare("icmp slt", m.binary("xor", r, safe), zero)
+    moved = m.both(m.compare("icmp ne", r, zero), opposite)
+    if remainder:
+        result = m.select(moved, m.binary("add", r, safe), r)
+        return m.select(by_zero, x, m.select(by_minus, zero, result))
+    quotient = m.binary("sdiv", x, safe)
+    result = m.select(moved, m.binary("sub", quotient, one), quotient)
+    return m.select(by_zero, zero, m.select(by_minus, _negative(m, t, [x]), result))
+
+
+def _extremum(signed: str, unsigned: str) -> IntLowering:
+    compare = _compare(signed, unsigned)
+    return lambda m, t, a: m.select(compare(m, t, a), a[0], a[1])
+
+
+def _inverse(m: LlvmLanes, t: Type, a: Sequence[Operand]) -> Operand:
+    return m.binary("xor", a[0], m.splat("i1", "true") if t is Type.BOOL else _literal(m, t, -1))
+
+
+# How lanes compute an op on integers and bools; the type is that of the arguments.
+INTEGERS: dict[str, IntLowering] = {
+    "add": _simple("add"),
+    "sub": _simple("sub"),
+    "mul": _simple("mul"),
+    "neg": _negative,
+    "pin": lambda m, t, a: a[0],
+    "abs": _absolute,
+    "floordiv": lambda m, t, a: _divide(m, t, a, remainder=False),
+    "mod": lambda m, t, a: _divide(m, t, a, remainder=True),
+    "minimum": _extremum("slt", "ult"),
+    "maximum": _extremum("sgt", "ugt"),
+    "lt": _compare("slt", "ult"),
+    "le": _compare("sle", "ule"),
+    "gt": _compare("sgt", "ugt"),
+    "ge": _compare("sge", "uge"),
+    "eq": _compare("eq", "eq"),
+    "ne": _compare("ne", "ne"),
+    "and": _simple("and"),
+    "or": _simple("or"),
+    "xor": _simple("xor"),
+    "not": _inverse,
+    "shl": _shift("shl", "shl"),
+    "shr": _shift("ashr", "lshr"),
+    "select": lambda m, t, a: m.select(a[0], a[1], a[2]),
+}
+
+
+def convert(m: LlvmLanes, x: Operand, source: Type, target: Type) -> Operand:
+    """The op `cast`."""
+    kind = m.vector(ELEMENTS[target])
+    if source is target:
+        return x
+    if target is Type.BOOL:
+        zero = Operand(x.type, "zeroinitializer")
+        return m.compare("fcmp une" if source.is_real else "icmp ne", x, zero)
+    if source.is_real and target.is_real:
+        return m.convert("fpext" if source is Type.F32 else "fptrunc", x, kind)
+    if source.is_real:
+        name = "fptoui" if target is Type.U32 else "fptosi"
+        return m.f.call(kind, f"llvm.{name}.sat.{suffix(kind)}.{suffix(x.type)}", [x])
+    if target.is_real:
+        return m.convert("sitofp" if source in (Type.I32, Type.I64) else "uitofp", x, kind)
+    if target is Type.I64:
+        return m.convert("sext" if source is Type.I32 else "zext", x, kind)
+    if source is Type.I64:
+        return m.convert("trunc", x, kind)
+    return m.convert("zext", x, kind) if source is Type.BOOL else x
+
+
+class Lowering:
+    """Emits a program's instructions into a function, `width` lanes at a time.
+
+    `scalars` holds the values all samples share, `lanes` the others. `mask` is the lanes that take part
+    (None: all). `tables` gives the base pointer of each table argument, `scatter` adds to a table sum.
+    """
+
+    def __init__(self, function: Function, width: int, program: Program) -> None:
+        self.f = function
+        self.width = width
+        self._program = program
+        self._tables = {a.name: a for a in program.arguments if a.role in (Role.TABLE, Role.TABLE_SUM)}
+        self._wide = {bits: LlvmLanes(function, width, bits) for bits in (64, 32)}
+        self._single = {bits: LlvmLanes(function, 1, bits) for bits in (64, 32)}
+        self.scalars: dict[Value, Operand] = {}
+        self.lanes: dict[Value, Operand] = {}
+        self.mask: Operand | None = None
+        self.bases: dict[str, Operand] = {}
+        self.first_sample: Operand | None = None
+
+    def machine(self, bits: int = 64) -> LlvmLanes:
+        return self._wide[bits]
+
+    def lane(self, value: Value) -> Operand:
+        """`value` in every lane."""
+        found = self.lanes.get(value)
+        return found if found is not None else self._wide[64].broadcast(self.scalars[value])
+
+    def uniform_block(self, body: Sequence[Instr]) -> None:
+        """Emit what all samples share, before the loop over samples."""
+        for instr in body:
+            if self._is_uniform(instr):
+                self._uniform(instr)
+                value = instr.result
+                if self.scalars[value].text.startswith("%"):
+                    self.lanes[value] = self._wide[64].broadcast(self.scalars[value])
+
+    def block(self, body: Sequence[Instr]) -> None:
+        for instr in body:
+            if instr.results and instr.results[0] in self.scalars:
+                continue
+            if instr.op == "if":
+                self._if(instr)
+            elif instr.op == "loop":
+                self._loop(instr)
+            elif self._is_uniform(instr):
+                self._uniform(instr)
+            else:
+                args = [self.lane(a) for a in instr.args]
+                self.lanes[instr.result] = self._scalar(self._wide, instr, args)
+
+    def _is_uniform(self, instr: Instr) -> bool:
+        if instr.regions or instr.op in ("sample", "scatter"):
+            return False
+        return all(a in self.scalars for a in instr.args)
+
+    def _uniform(self, instr: Instr) -> None:
+        args = [self.scalars[a] for a in instr.args]
+        self.scalars[instr.result] = self._scalar(self._single, instr, args)
+
+    def _scalar(self, machines: dict[int, LlvmLanes], instr: Instr, args: Sequence[Operand]) -> Operand:
+        result = instr.result.type
+        m = machines[32 if result is Type.F32 else 64]
+        if instr.op == "const":
+            return _constant(m, result, instr.attr)
+        if instr.op == "cast":
+            return convert(m, args[0], instr.args[0].type, result)
+        if instr.op == "table":
+            index = self._clamped(m, args[0], self._tables[str(instr.attr)])
+            return m.gather(ELEMENTS[result], self.bases[str(instr.attr)], index)
+        if instr.op == "sample":
+            assert self.first_sample is not None
+            return self.first_sample
+        subject = instr.args[-1].type
+        if subject.is_real:
+            return REAL_OPS[instr.op](machines[32 if subject is Type.F32 else 64], *args)  # type: ignore[no-any-return]
+        return INTEGERS[instr.op](m, subject, args)
+
+    def _clamped(self, m: LlvmLanes, index: Operand, table: Argument) -> Operand:
+        low = INTEGERS["maximum"](m, Type.I32, [index, _literal(m, Type.I32, 0)])
+        inside = INTEGERS["minimum"](m, Type.I32, [low, _literal(m, Type.I32, table.size - 1)])
+        return m.convert("sext", inside, m.vector("i64"))
+
+    # structure
+
+    def _within(self, condition: Operand) -> Operand:
+        return condition if self.mask is None else self._wide[64].both(self.mask, condition)
+
+    def _if(self, instr: Instr) -> None:
+        condition = self.scalars.get(instr.args[0])
+        if condition is not None:
+            self._uniform_if(instr, condition)
+            return
+        chosen = self.lanes[instr.args[0]]
+        m, outer = self._wide[64], self.mask
+        sides = []
+        for region, mask in zip(instr.regions, (chosen, m.no(chosen)), strict=True):
+            self.mask = outer
+            self.mask = self._within(mask)
+            sides.append(self._side(region, self.mask))
+        self.mask = outer
+        for result, a, b in zip(instr.results, *sides, strict=True):
+            self.lanes[result] = a if a == b else m.select(chosen, a, b)
+
+    def _side(self, region: Region, mask: Operand) -> list[Operand]:
+        if _weight(region.body) < _LONG:
+            self.block(region.body)
+            return [self.lane(y) for y in region.yields]
+        before, inside, after = self.f.block, self.f.fresh("side"), self.f.fresh("joined")
+        self.f.branch(self._wide[64].any(mask), inside, after)
+        self.f.start(inside)
+        self.block(region.body)
+        values = [self.lane(y) for y in region.yields]
+        end = self.f.block
+        self.f.jump(after)
+        self.f.start(after)
+        return [self.f.phi([(v, end), (Operand(v.type, "zeroinitializer"), before)]) for v in values]
+
+    def _uniform_if(self, instr: Instr, condition: Operand) -> None:
+        labels = [self.f.fresh("then"), self.f.fresh("else")]
+        after = self.f.fresh("joined")
+        self.f.branch(condition, *labels)
+        sides: list[tuple[list[Operand], str]] = []
+        for region, label in zip(instr.regions, labels, strict=True):
+            self.f.start(label)
+            self.block(region.body)
+            sides.append(([self.lane(y) for y in region.yields], self.f.block))
+            self.f.jump(after)
+        self.f.start(after)
+        for k, result in enumerate(instr.results):
+            self.lanes[result] = self.f.phi([(values[k], end) for values, end in sides])
+
+    def _loop(self, instr: Instr) -> None:
+        """Lanes run in step; those that have ended keep their values until the last one ends."""
+        (region,) = instr.regions
+        f, m = self.f, self._wide[64]
+        limit, again = self.lane(instr.args[0]), self.lane(instr.args[1])
+        starts = [self.lane(a) for a in instr.args[2:]]
+        outer, zero = self.mask, m.splat("i32", "0")
+        first = self._within(m.both(again, m.compare("icmp slt", zero, limit)))
+        before, head, after = f.block, f.fresh("loop"), f.fresh("left")
+        f.branch(m.any(first), head, after)
+        f.start(head)
+        slots = [f.placeholder() for _ in range(3 + len(starts))]
+        trip = Operand("i32", f"%{f.fresh('trip')}")
+        phis = [Operand(v.type, f"%{f.fresh('c')}") for v in (first, zero, *starts)]
+        active, trips, carried = phis[0], phis[1], phis[2:]
+        self.mask = active
+        self.scalars[region.params[0]] = trip
+        self.lanes.update(zip(region.params[1:], carried, strict=True))
+        self.block(region.body)
+        more, *following = (self.lane(y) for y in region.yields)
+        step = f.value("i32", f"add {trip}, 1")
+        counted = m.select(active, m.broadcast(step), trips)
+        following = [v if v == c else m.select(active, v, c) for v, c in zip(following, carried, strict=True)]
+        still = m.both(m.both(active, more), m.compare("icmp slt", m.broadcast(step), limit))
+        end = f.block
+        f.branch(m.any(still), head, after)
+        back = [step, still, counted, *following]
+        starts_all = [Operand("i32", "0"), first, zero, *starts]
+        for slot, name, start, value in zip(slots, [trip, *phis], starts_all, back, strict=True):
+            f.fill(slot, f"{name.text} = {phi_text([(start, before), (value, end)])}")
+        f.start(after)
+        self.mask = outer
+        results = [(zero, counted), *zip(starts, following, strict=True)]
+        for result, (start, value) in zip(instr.results, results, strict=True):
+            self.lanes[result] = f.phi([(start, before), (value, end)])
+
+
+def _constant(m: LlvmLanes, type: Type, number: object) -> Operand:
+    assert isinstance(number, (bool, int, float))
+    if type.is_real:
+        return LlvmLanes(m.f, m.width, 32 if type is Type.F32 else 64).real(float(number))
+    return m.splat(ELEMENTS[type], str(bool(number)).lower() if type is Type.BOOL else str(int(number)))
+
+
+def _weight(body: Sequence[Instr]) -> int:
+    """Roughly, how many machine operations a block takes."""
+    total = 0
+    for instr in body:
+        total += 10 if instr.op in ELEMENTARY else 4 if instr.op in ("div", "sqrt") else 1
+        total += sum(_weight(r.body) for r in instr.regions) + (100 if instr.op == "loop" else 0)
+    return total

@@ -1,0 +1,215 @@
+"""vjp and jvp: derivatives as definitions of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Protocol
+
+from ..ir.build import Builder
+from ..ir.definition import Definition
+from ..ir.passes import finish
+from ..ir.program import Argument, Place, Program, Role, Value
+from ..ir.types import Type
+from .activity import active_values
+from .forward import Forward
+from .reverse import Reverse
+
+ADJOINT_PREFIX = "bar"
+TANGENT_PREFIX = "dot"
+
+_INPUTS = frozenset({Role.SAMPLE, Role.PARAM, Role.MUTABLE, Role.TABLE})
+_OUTPUTS = frozenset({Role.MUTABLE, Role.SUM, Role.TABLE_SUM})
+
+
+class Differentiable(Protocol):
+    """A kernel, as `vjp` and `jvp` see it."""
+
+    @property
+    def definition(self) -> Definition: ...
+
+
+def adjoint_name(argument: str) -> str:
+    return f"{ADJOINT_PREFIX}_{argument}"
+
+
+def tangent_name(argument: str) -> str:
+    return f"{TANGENT_PREFIX}_{argument}"
+
+
+class Derivative(Definition):
+    """The vjp or the jvp of another definition by some of its arguments."""
+
+    def __init__(self, primal: Definition, wrt: tuple[str, ...] | None) -> None:
+        super().__init__(f"{primal.name}_{self.kind}")
+        self.primal = primal
+        self.wrt = check_wrt(primal.program(Type.F64), wrt)
+        self.program(Type.F64)  # a missing rule is an error here, when the derivative is asked for
+
+    kind: str
+
+
+class Vjp(Derivative):
+    kind = "vjp"
+
+    def make(self, real: Type) -> Program:
+        return finish(_vjp(self.name, self.primal.program(real), self.wrt))
+
+
+class Jvp(Derivative):
+    kind = "jvp"
+
+    def make(self, real: Type) -> Program:
+        return finish(_jvp(self.name, self.primal.program(real), self.wrt))
+
+
+def vjp(kernel: Differentiable, wrt: Iterable[str] | None = None) -> Vjp:
+    """The vector-Jacobian product of a kernel: reverse mode.
+
+    The derivative reads the kernel's inputs and, for every real output ``y``, its adjoint ``bar_y`` (the
+    shape of ``y``); it writes ``bar_x`` = (dy/dx)^T bar_y for every ``x`` in `wrt`. The adjoint of a Param is
+    one value, the canonical sum over the samples; that of a Table has the table's shape. A Mutable ``s``
+    that is read before it is assigned has one plane ``bar_s``: the seed goes in, the derivative with respect
+    to the value before the launch comes out.
+
+    `wrt` names the inputs to differentiate by; all real ones if None. Make a kernel of the result with
+    ``hawk.Kernel(name, vjp(kernel))``; it can be differentiated again.
+
+    Raises ValueError for an unknown name in `wrt`, TypeError for one that is not real, DerivativeError when
+    an op has no rule.
+    """
+    return Vjp(kernel.definition, None if wrt is None else tuple(wrt))
+
+
+def jvp(kernel: Differentiable, wrt: Iterable[str] | None = None) -> Jvp:
+    """The Jacobian-vector product of a kernel: forward mode.
+
+    The derivative reads the kernel's inputs and the tangent ``dot_x`` of every ``x`` in `wrt`; it writes
+    ``dot_y`` = (dy/dx) dot_x for every real output ``y``. A Mutable read before it is assigned has one plane
+    ``dot_s``: the tangent of the old value goes in, that of the new one comes out.
+
+    `wrt` and errors as in `vjp`.
+    """
+    return Jvp(kernel.definition, None if wrt is None else tuple(wrt))
+
+
+def check_wrt(program: Program, wrt: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The inputs to differentiate by, in argument order."""
+    inputs = [a for a in program.arguments if a.role in _INPUTS and (a.role is not Role.MUTABLE or _read(program, a))]
+    real = [a.name for a in inputs if a.type.is_real]
+    if wrt is None:
+        return tuple(real)
+    for name in wrt:
+        if name not in {a.name for a in inputs}:
+            choices = ", ".join(real) or "none"
+            raise ValueError(f"wrt={name!r}: {program.name} has no input of that name; its real inputs are {choices}")
+        if name not in real:
+            kind = program.argument(name).type.value
+            raise TypeError(f"wrt={name!r}: {program.name}.{name} holds {kind} values, which do not vary smoothly")
+    return tuple(name for name in real if name in wrt)
+
+
+def _read(program: Program, argument: Argument) -> bool:
+    return argument.name in program.reads()
+
+
+def _primal_arguments(program: Program) -> list[Argument]:
+    """The primal's inputs as inputs of a derivative (a Mutable that is read is a plane to read)."""
+    out = []
+    for a in program.arguments:
+        if a.role in (Role.MUTABLE, Role.TERMINATED):
+            if _read(program, a):
+                out.append(replace(a, role=Role.SAMPLE))
+        elif a.role in _INPUTS:
+            out.append(a)
+    return out
+
+
+def _real_outputs(program: Program) -> list[Argument]:
+    return [a for a in program.arguments if a.role in _OUTPUTS and a.type.is_real]
+
+
+def _vjp(name: str, program: Program, wrt: tuple[str, ...]) -> Program:
+    outputs = _real_outputs(program)
+    arguments = _primal_arguments(program)
+    for a in outputs:
+        seed = {Role.MUTABLE: Role.SAMPLE, Role.SUM: Role.PARAM, Role.TABLE_SUM: Role.TABLE}[a.role]
+        both = a.role is Role.MUTABLE and a.name in wrt
+        arguments.append(replace(a, name=adjoint_name(a.name), role=Role.MUTABLE if both else seed))
+    for wanted in wrt:
+        a = program.argument(wanted)
+        if a.role is not Role.MUTABLE:
+            role = {Role.SAMPLE: Role.MUTABLE, Role.PARAM: Role.SUM, Role.TABLE: Role.TABLE_SUM}[a.role]
+            arguments.append(replace(a, name=adjoint_name(a.name), role=role))
+    _check_names(name, arguments)
+    tables = {a.name: adjoint_name(a.name) for a in program.arguments if a.role in (Role.TABLE, Role.TABLE_SUM)}
+    wanted_tables = frozenset(w for w in wrt if program.argument(w).role is Role.TABLE)
+    varied = [v for place, v in program.inputs if place.argument in wrt]
+    b = Builder()
+    engine = Reverse(program.name, b, active_values(program.body, varied, wanted_tables), tables)
+    inputs = _clone_inputs(program, engine.env)
+    engine.primal(program.body)
+    for place, value in program.outputs:
+        if value.type.is_real:
+            seed_value = Value(value.type)
+            inputs.append((Place(adjoint_name(place.argument), place.component), seed_value))
+            engine.give(value, seed_value)
+    engine.transpose(program.body)
+    found = {place: engine.adjoints[v] for place, v in program.inputs if v in engine.adjoints}
+    outputs_ = []
+    for wanted in wrt:
+        a = program.argument(wanted)
+        if a.role is not Role.TABLE:
+            for k in range(a.size):
+                zero_or = found.get(Place(wanted, k))
+                value = zero_or if zero_or is not None else b.const(0.0, a.type)
+                outputs_.append((Place(adjoint_name(wanted), k), value))
+    return Program(name, tuple(arguments), tuple(inputs), tuple(b.body), tuple(outputs_),
+                   effects=frozenset(adjoint_name(t) for t in wanted_tables))  # fmt: skip
+
+
+def _jvp(name: str, program: Program, wrt: tuple[str, ...]) -> Program:
+    arguments = _primal_arguments(program)
+    for wanted in wrt:
+        a = program.argument(wanted)
+        if a.role is not Role.MUTABLE:
+            arguments.append(replace(a, name=tangent_name(wanted)))
+    for a in _real_outputs(program):
+        arguments.append(replace(a, name=tangent_name(a.name)))
+    _check_names(name, arguments)
+    tables = {a.name: tangent_name(a.name) for a in program.arguments if a.role in (Role.TABLE, Role.TABLE_SUM)}
+    wanted_tables = frozenset(w for w in wrt if program.argument(w).role is Role.TABLE)
+    varied = [v for place, v in program.inputs if place.argument in wrt]
+    b = Builder()
+    engine = Forward(program.name, b, active_values(program.body, varied, wanted_tables), tables)
+    inputs = _clone_inputs(program, engine.env)
+    for place, value in program.inputs:
+        if place.argument in wrt and value.type.is_real:
+            engine.tangents[value] = Value(value.type)
+            inputs.append((Place(tangent_name(place.argument), place.component), engine.tangents[value]))
+    engine.block(program.body)
+    outputs = tuple(
+        (Place(tangent_name(place.argument), place.component), engine.tangent(value))
+        for place, value in program.outputs
+        if value.type.is_real
+    )
+    effects = frozenset(tangent_name(e) for e in program.effects)
+    return Program(name, tuple(arguments), tuple(inputs), tuple(b.body), outputs, effects=effects)
+
+
+def _clone_inputs(program: Program, env: dict[Value, Value]) -> list[tuple[Place, Value]]:
+    inputs = []
+    for place, value in program.inputs:
+        env[value] = Value(value.type)
+        inputs.append((place, env[value]))
+    return inputs
+
+
+def _check_names(kernel: str, arguments: list[Argument]) -> None:
+    names = [a.name for a in arguments]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(
+                f"{kernel}: the derivative needs a plane named {name!r}, and the kernel has an argument of that "
+                "name already; rename it"
+            )

@@ -1,0 +1,130 @@
+"""The invariants of a program, checked between passes in tests and once on every traced program."""
+
+from __future__ import annotations
+
+from .ops import OPS
+from .program import Argument, Instr, Program, Region, Role, Value
+from .types import Type
+
+_READ = frozenset({Role.SAMPLE, Role.PARAM, Role.MUTABLE, Role.TERMINATED})
+_WRITTEN = frozenset({Role.MUTABLE, Role.TERMINATED, Role.SUM})
+
+
+class VerifyError(AssertionError):
+    """A program breaks an invariant: a fault of hawk, never of the user."""
+
+
+def verify(program: Program) -> Program:
+    """Return `program`, or raise VerifyError naming the first broken invariant."""
+    _Verifier(program).run()
+    return program
+
+
+class _Verifier:
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._arguments = {a.name: a for a in program.arguments}
+        self._defined: set[Value] = set()
+
+    def run(self) -> None:
+        p = self._program
+        self._need(len(self._arguments) == len(p.arguments), "two arguments share a name")
+        for place, value in p.inputs:
+            self._place(place.argument, place.component, value, _READ)
+            self._define(value)
+        self._need(len({place for place, _ in p.inputs}) == len(p.inputs), "a place is read twice")
+        self._block(p.body)
+        written = [place for place, _ in p.outputs]
+        self._need(len(set(written)) == len(written), "a place is written twice")
+        for place, value in p.outputs:
+            self._place(place.argument, place.component, value, _WRITTEN)
+            self._use(value)
+        for a in p.arguments:
+            if a.role in _WRITTEN:
+                count = sum(place.argument == a.name for place in written)
+                self._need(count == a.size, f"{a.name} has {a.size} components, {count} are written")
+
+    def _need(self, holds: bool, what: str) -> None:
+        if not holds:
+            raise VerifyError(f"{self._program.name}: {what}")
+
+    def _place(self, name: str, component: int, value: Value, roles: frozenset[Role]) -> None:
+        argument: Argument | None = self._arguments.get(name)
+        self._need(argument is not None, f"no argument {name}")
+        assert argument is not None
+        self._need(argument.role in roles, f"{name} is {argument.role.value}: it cannot stand here")
+        self._need(0 <= component < argument.size, f"{name} has no component {component}")
+        self._need(value.type is argument.type, f"{name} is {argument.type}, the value is {value.type}")
+
+    def _define(self, value: Value) -> None:
+        self._need(value not in self._defined, "a value is defined twice")
+        self._defined.add(value)
+
+    def _use(self, value: Value) -> None:
+        self._need(value in self._defined, "a value is used before it is defined, or outside its region")
+
+    def _block(self, body: tuple[Instr, ...]) -> None:
+        for instr in body:
+            self._instr(instr)
+            for result in instr.results:
+                self._define(result)
+
+    def _instr(self, instr: Instr) -> None:
+        spec = OPS.get(instr.op)
+        self._need(spec is not None, f"unknown op {instr.op}")
+        assert spec is not None
+        for arg in instr.args:
+            self._use(arg)
+        types = tuple(a.type for a in instr.args)
+        if instr.op == "if":
+            self._if(instr)
+        elif instr.op == "loop":
+            self._loop(instr)
+        else:
+            self._need(not instr.regions, f"{instr.op} takes no region")
+            self._need(len(types) == spec.arity, f"{instr.op} takes {spec.arity} arguments, got {len(types)}")
+            self._scalar(instr, types)
+
+    def _scalar(self, instr: Instr, types: tuple[Type, ...]) -> None:
+        if instr.op == "const":
+            self._need(isinstance(instr.attr, (bool, int, float)), "a const needs a number")
+        elif instr.op == "cast":
+            self._need(len(instr.results) == 1, "cast has one result")
+        elif instr.op == "sample":
+            self._need(instr.result.type is Type.I64, "sample is an i64")
+        elif instr.op in ("table", "scatter"):
+            argument = self._arguments.get(str(instr.attr))
+            role = Role.TABLE if instr.op == "table" else Role.TABLE_SUM
+            self._need(argument is not None and argument.role is role, f"{instr.op}: no such table {instr.attr}")
+            self._need(types[0] is Type.I32, f"{instr.op} takes an i32 index")
+        else:
+            expected = OPS[instr.op].rule(types)
+            self._need(expected is not None, f"{instr.op} cannot take {types}")
+            self._need(instr.result.type is expected, f"{instr.op} gives {expected}, not {instr.result.type}")
+
+    def _region(self, region: Region, what: str, types: tuple[Type, ...]) -> None:
+        outer = set(self._defined)
+        for param in region.params:
+            self._define(param)
+        self._block(region.body)
+        for value in region.yields:
+            self._use(value)
+        found = tuple(v.type for v in region.yields)
+        self._need(found == types, f"a region of {what} yields {found}, expected {types}")
+        self._defined = outer
+
+    def _if(self, instr: Instr) -> None:
+        self._need(len(instr.args) == 1 and instr.args[0].type is Type.BOOL, "if takes one condition")
+        self._need(len(instr.regions) == 2 and not any(r.params for r in instr.regions), "if has two plain regions")
+        for region in instr.regions:
+            self._region(region, "if", tuple(r.type for r in instr.results))
+
+    def _loop(self, instr: Instr) -> None:
+        types = tuple(a.type for a in instr.args)
+        self._need(types[:2] == (Type.I32, Type.BOOL), "loop takes (limit, again, *carried)")
+        self._need(tuple(r.type for r in instr.results) == (Type.I32, *types[2:]), "loop gives (trips, *carried)")
+        (region,) = instr.regions
+        self._need(tuple(p.type for p in region.params) == (Type.I32, *types[2:]), "loop: wrong region parameters")
+        self._region(region, "loop", (Type.BOOL, *types[2:]))
+
+
