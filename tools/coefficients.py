@@ -5,7 +5,7 @@
 
 Each `Fit` asks for the polynomial p of a given degree that makes max |weight * (p - target)| smallest
 over an interval (Remez exchange in 60-digit arithmetic). Coefficients are rounded to the working
-precision one by one, lowest power first, each time refitting the others to what was rounded away.
+precision, the lowest powers one by one, each time refitting the others to what was rounded away.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 import mpmath as mp
 import numpy as np
 
-mp.mp.dps = 60
+mp.mp.dps = 100
 Real = mp.mpf
 TABLES = Path(__file__).parents[1] / "src" / "hawk" / "elementary" / "coefficients.py"
 
@@ -31,9 +31,9 @@ class Fit:
     name: str
     doc: str
     target: Callable[[Real], Real]
-    interval: tuple[float, float]
+    interval: tuple[Real, Real]
     degree: int
-    weight: Callable[[Real], Real] = lambda x: mp.mpf(1)
+    weight: Callable[[Real], Real]
     fixed: tuple[float, ...] = ()
     bits: int = 64
 
@@ -113,61 +113,215 @@ def solve(fit: Fit) -> tuple[list[float], float]:
     """The rounded coefficients, lowest power first, and log2 of the largest weighted error."""
     chosen = [mp.mpf(c) for c in fit.fixed]
     while len(chosen) <= fit.degree:
-        best = remez(fit, chosen)
-        chosen.append(mp.mpf(rounded(best[0], fit.bits)))
+        best = [mp.mpf(rounded(coefficient, fit.bits)) for coefficient in remez(fit, chosen)]
+        chosen += best[:1] if len(chosen) < 5 else best  # the rounding of high powers matters little
     low, high = (mp.mpf(end) for end in fit.interval)
     grid = [low + (high - low) * (k + mp.mpf(1) / 2) / 500 for k in range(500)]
     worst = max(abs(fit.weight(x) * (polynomial(chosen, x) - fit.target(x))) for x in grid)
     return [float(c) for c in chosen], float(mp.log(worst, 2))
 
 
-def _series(function: Callable[[Real], Real], terms: Callable[[int], Real], count: int = 40) -> Callable[[Real], Real]:
-    """`function`, or its power series close to 0 where the formula cancels."""
+Function = Callable[[Real], Real]
+
+
+def series(function: Function, term: Callable[[int], Real]) -> Function:
+    """`function`, or the sum of term(k) * x**k close to 0, where the formula cancels."""
 
     def value(x: Real) -> Real:
-        return function(x) if abs(x) > mp.mpf("1e-4") else sum(terms(k) * x**k for k in range(count))
+        return function(x) if abs(x) > mp.mpf("1e-4") else sum(term(k) * x**k for k in range(25))
 
     return value
 
 
-QUARTER_PI = float(mp.pi / 4) * 1.0001
-HALF_LN2 = float(mp.log(2) / 2) * 1.0001
-
-# sin r = r + r z S(z), cos r = 1 + z C(z), z = r*r
-sin_tail = _series(lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda k: mp.mpf(-1) ** (k + 1) / mp.factorial(2 * k + 3))
-cos_tail = _series(lambda z: (mp.cos(mp.sqrt(z)) - 1) / z, lambda k: mp.mpf(-1) ** (k + 1) / mp.factorial(2 * k + 2))
-# exp r = 1 + r + r*r E(r)
-exp_tail = _series(lambda r: (mp.expm1(r) - r) / r**2, lambda k: 1 / mp.factorial(k + 2))
-exp2_tail = _series(lambda r: mp.expm1(r * mp.log(2)) / r, lambda k: mp.log(2) ** (k + 1) / mp.factorial(k + 1))
-# log m = 2 s + s z L(z), s = (m - 1) / (m + 1), z = s*s
-log_tail = _series(lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z, lambda k: mp.mpf(2) / (2 * k + 3))
-# log(1 + f) = f - f*f/2 + f**3 G(f)
-log1p_tail = _series(lambda f: (mp.log1p(f) - f + f * f / 2) / f**3, lambda k: mp.mpf(-1) ** k / (k + 3))
-# tan y = y + y z T(z)
-tan_tail = _series(lambda z: (mp.tan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda k: _tan_term(k + 1))
-tanh_tail = _series(lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda k: (-1) ** (k + 1) * _tan_term(k + 1))
+def exp2(r: Real) -> Real:
+    return mp.exp(r * mp.log(2))
 
 
-def _tan_term(k: int) -> Real:
-    """The coefficient of y**(2k+1) in tan y."""
+HALF_LN2 = mp.log(2) / 2
+QUARTER_PI = mp.pi / 4
+ERFC_MIDDLE = 3.75
+ERF_LIMIT = 3.9375
+
+
+def odd_tail(function: Function, term: Callable[[int], Real]) -> Function:
+    """(f(x)/x - f'(0)) / z in z = x*x for an odd f with the coefficients `term(k)` of x**(2k+1)."""
+    return series(lambda z: (function(mp.sqrt(z)) / mp.sqrt(z) - term(0)) / z, lambda k: term(k + 1))
+
+
+def tan_term(k: int) -> Real:
+    """The coefficient of x**(2k+1) in tan x."""
     n = k + 1
-    return (-1) ** (n - 1) * mp.mpf(2) ** (2 * n) * (mp.mpf(2) ** (2 * n) - 1) * mp.bernoulli(2 * n) / mp.factorial(2 * n)
+    size = mp.mpf(4) ** n * (mp.mpf(4) ** n - 1) * mp.bernoulli(2 * n) / mp.factorial(2 * n)
+    return (-1) ** k * size
 
 
-S_MAX = float(((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2) * 1.0001
-LOG_ENDS = (float(mp.sqrt(0.5)) - 1.0001, float(mp.sqrt(2)) - 0.9999)
+def half_tan(x: Real) -> Real:
+    return 2 * mp.tan(x / 2)
+
+
+def erfc_curve(t: Real) -> Real:
+    """(1 + 2x) exp(x*x) erfc(x) for t = (x - K)/(x + K)."""
+    x = ERFC_MIDDLE * (1 + t) / (1 - t)
+    return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
+
+
+def erfc_slope(t: Real) -> Real:
+    t = t or mp.mpf("1e-30")
+    return (erfc_curve(t) - erfc_curve(mp.mpf(0))) / t
+
+
+def place(x: float) -> float:
+    """t for x"""
+    return (x - ERFC_MIDDLE) / (x + ERFC_MIDDLE)
+
+
+sin_tail = odd_tail(mp.sin, lambda k: mp.mpf(-1) ** k / mp.factorial(2 * k + 1))
+sinh_tail = odd_tail(mp.sinh, lambda k: 1 / mp.factorial(2 * k + 1))
+tan_tail = odd_tail(half_tan, lambda k: tan_term(k) / mp.mpf(4) ** k)
+tanh_tail = odd_tail(mp.tanh, lambda k: (-1) ** k * tan_term(k))
+atan_tail = odd_tail(mp.atan, lambda k: mp.mpf(-1) ** k / (2 * k + 1))
+atanh_tail = odd_tail(mp.atanh, lambda k: mp.mpf(1) / (2 * k + 1))
+asin_tail = odd_tail(mp.asin, lambda k: mp.binomial(2 * k, k) / mp.mpf(4) ** k / (2 * k + 1))
+erf_tail = odd_tail(mp.erf, lambda k: 2 / mp.sqrt(mp.pi) * mp.mpf(-1) ** k / mp.factorial(k) / (2 * k + 1))
+erf_ratio = series(
+    lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z),
+    lambda k: 2 / mp.sqrt(mp.pi) * mp.mpf(-1) ** k / mp.factorial(k) / (2 * k + 1),
+)
+cos_tail = series(
+    lambda z: (mp.cos(mp.sqrt(z)) - 1) / z, lambda k: mp.mpf(-1) ** (k + 1) / mp.factorial(2 * k + 2)
+)
+cosh_tail = series(lambda z: (mp.cosh(mp.sqrt(z)) - 1) / z, lambda k: 1 / mp.factorial(2 * k + 2))
+exp_tail = series(lambda r: (mp.expm1(r) - r) / r**2, lambda k: 1 / mp.factorial(k + 2))
+log_tail = series(lambda z: 2 * atanh_tail(z), lambda k: mp.mpf(2) / (2 * k + 3))
+log_pair_tail = series(lambda z: (log_tail(z) - mp.mpf(2) / 3) / z, lambda k: mp.mpf(2) / (2 * k + 5))
+log_ratio = series(lambda z: 2 + z * log_tail(z), lambda k: mp.mpf(2) / (2 * k + 1))
+log1p_tail = series(lambda f: (mp.log1p(f) - f + f * f / 2) / f**3, lambda k: mp.mpf(-1) ** k / (k + 3))
+
+QUADRANT = (0, QUARTER_PI**2)
+OCTAVE = (-HALF_LN2, HALF_LN2)  # e**r for 2**n e**r
+HALF_OCTAVE = (0, HALF_LN2**2)
+S_SQUARE = (0, ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2)  # s = (m - 1)/(m + 1), m in [sqrt(1/2), sqrt(2)]
+WIDER_S_SQUARE = (0, mp.tanh(mp.log(2) * mp.mpf("0.5862") / 2) ** 2)
+F_RANGE = (mp.sqrt(0.5) - 1, mp.sqrt(2) - 1)
+INVERSE_ROOT = (-0.0692, 0.0676)  # 1 - x*y*y for the y that halving the exponent gives
+INVERSE_CUBE_ROOT = (-0.1022, 0.1022)  # 1 - x*y**3 for the y that a third of the exponent gives
+TAN_EIGHTH = mp.tan(mp.pi / 8)
+ERF_HALF = 0.477
+ERFC_RANGE = (place(0.47), place(28))
+
+
+def flat(x: Real) -> Real:
+    return mp.mpf(1)
+
+
+def linear(x: Real) -> Real:
+    return x
+
+
+def square(x: Real) -> Real:
+    return x * x
+
 
 FITS = (
-    Fit("SIN_64", "(sin(r)/r - 1)/z in z = r*r", sin_tail, (0, QUARTER_PI**2), 5, lambda z: z / mp.sinc(mp.sqrt(z))),
-    Fit("SIN_32", "the same", sin_tail, (0, QUARTER_PI**2), 2, lambda z: z / mp.sinc(mp.sqrt(z)), bits=32),
-    Fit("COS_64", "(cos(r) - 1)/z in z = r*r", cos_tail, (0, QUARTER_PI**2), 6, lambda z: z / mp.cos(mp.sqrt(z)), (-0.5,)),
-    Fit("COS_32", "the same", cos_tail, (0, QUARTER_PI**2), 3, lambda z: z / mp.cos(mp.sqrt(z)), (-0.5,), 32),
-    Fit("TAN_64", "(tan(y)/y - 1)/z in z = y*y", tan_tail, (0, QUARTER_PI**2 / 4), 8, lambda z: z),
-    Fit("EXP_64", "(exp(r) - 1 - r)/r**2", exp_tail, (-HALF_LN2, HALF_LN2), 9, lambda r: r * r),
-    Fit("EXP_32", "the same", exp_tail, (-HALF_LN2, HALF_LN2), 4, lambda r: r * r, bits=32),
-    Fit("LOG_64", "(log(m)/s - 2)/z in z = s*s", log_tail, (0, S_MAX), 6, lambda z: z),
-    Fit("LOG_32", "(log(1 + f) - f + f*f/2)/f**3", log1p_tail, LOG_ENDS, 9, lambda f: f**3 / mp.log1p(f), bits=32),
+    Fit("SIN_64", "(sin(r)/r - 1)/z in z = r*r", sin_tail, QUADRANT, 5, lambda z: z / mp.sinc(mp.sqrt(z))),
+    Fit("SIN_32", "the same", sin_tail, QUADRANT, 2, lambda z: z / mp.sinc(mp.sqrt(z)), bits=32),
+    Fit("COS_64", "(cos(r) - 1)/z in z = r*r", cos_tail, QUADRANT, 6, linear, (-0.5,)),
+    Fit("COS_32", "the same", cos_tail, QUADRANT, 3, linear, (-0.5,), 32),
+    Fit("TAN_64", "(2 tan(r/2)/r - 1)/z in z = r*r", tan_tail, QUADRANT, 8, linear),
+    Fit("TAN_32", "the same, for single results of double arithmetic", tan_tail, QUADRANT, 4, linear),
+    Fit("EXP_64", "(exp(r) - 1 - r)/r**2", exp_tail, OCTAVE, 9, square),
+    Fit("EXP_32", "the same", exp_tail, OCTAVE, 4, square, bits=32),
+    Fit("EXPM1_64", "the same, for a small relative error of exp(r) - 1", exp_tail, OCTAVE, 10, linear),
+    Fit("EXPM1_32", "the same", exp_tail, OCTAVE, 5, linear, bits=32),
+    Fit("EXP_FOR_SINGLE", "exp(r), for single results of double arithmetic", mp.exp, OCTAVE, 6, flat),
+    Fit("EXP2_64", "2**r", exp2, (-0.5, 0.5), 11, flat, (1.0,)),
+    Fit("EXP2_32", "the same", exp2, (-0.5, 0.5), 6, flat, (1.0,), 32),
+    Fit("SINH_64", "(sinh(r)/r - 1)/z in z = r*r", sinh_tail, HALF_OCTAVE, 4, linear),
+    Fit("SINH_32", "the same", sinh_tail, HALF_OCTAVE, 2, linear, bits=32),
+    Fit("COSH_64", "(cosh(r) - 1)/z in z = r*r", cosh_tail, HALF_OCTAVE, 4, linear, (0.5,)),
+    Fit("COSH_32", "the same", cosh_tail, HALF_OCTAVE, 2, linear, (0.5,), 32),
+    Fit("TANH_32", "(tanh(x)/x - 1)/z in z = x*x", tanh_tail, (0, 0.8), 5, linear, bits=32),
+    Fit("LOG_64", "(log(m)/s - 2)/z in z = s*s", log_tail, S_SQUARE, 6, linear),
+    Fit("LOG_32", "(log(1 + f) - f + f*f/2)/f**3", log1p_tail, F_RANGE, 9, lambda f: f**3 / mp.log1p(f), bits=32),
+    Fit("LOG_PAIR", "((log(m)/s - 2)/z - 2/3)/z in z = s*s", log_pair_tail, S_SQUARE, 7, square),
+    Fit("LOG_FOR_SINGLE", "log(m)/s in z = s*s, for single results", log_ratio, S_SQUARE, 4, flat),
+    Fit("ATANH_64", "(atanh(s)/s - 1)/z in z = s*s", atanh_tail, WIDER_S_SQUARE, 7, linear),
+    Fit("ATANH_32", "the same", atanh_tail, WIDER_S_SQUARE, 2, linear, bits=32),
+    Fit("ASIN_64", "(asin(x)/x - 1)/z in z = x*x", asin_tail, (0, 0.25), 12, linear),
+    Fit("ASIN_32", "the same", asin_tail, (0, 0.25), 4, linear, bits=32),
+    Fit("ATAN_64", "(atan(x)/x - 1)/z in z = x*x", atan_tail, (0, TAN_EIGHTH**2), 10, linear),
+    Fit("ATAN_32", "the same", atan_tail, (0, TAN_EIGHTH**2), 4, linear, bits=32),
+    Fit("ERF_64", "(erf(x)/x - 2/sqrt(pi))/z in z = x*x", erf_tail, (0, ERF_HALF**2), 7, linear),
+    Fit("ERFC_64", "(E(t) - E(0))/t, E = (1 + 2x)exp(x*x)erfc(x), t = (x - K)/(x + K)", erfc_slope, ERFC_RANGE, 22, linear),
+    Fit("ERF_FOR_SINGLE", "erf(x)/x in z = x*x, for single results", erf_ratio, (0, ERF_LIMIT**2), 17, flat),
+    Fit("ERFC_FOR_SINGLE", "E(t), for single results", erfc_curve, (place(0), place(11)), 11, flat),
+    Fit("RSQRT_64", "1/sqrt(1 - e)", lambda e: 1 / mp.sqrt(1 - e), INVERSE_ROOT, 3, flat),
+    Fit("RSQRT_32", "the same", lambda e: 1 / mp.sqrt(1 - e), INVERSE_ROOT, 2, flat, bits=32),
+    Fit("CBRT_64", "1/cbrt(1 - e)", lambda e: 1 / mp.cbrt(1 - e), INVERSE_CUBE_ROOT, 3, flat),
+    Fit("CBRT_32", "the same", lambda e: 1 / mp.cbrt(1 - e), INVERSE_CUBE_ROOT, 3, flat, bits=32),
 )
+
+# Constants as sums of reals with so many bits each.
+SPLITS = (
+    ("HALF_PI_64", "pi/2; the second part times a quadrant below 2**20 is exact", mp.pi / 2, (53, 33, 53)),
+    ("HALF_PI_32", "pi/2; the second part times a quadrant below 2**8 is exact", mp.pi / 2, (24, 16, 24)),
+    ("HALF_PI_PAIR_64", "pi/2", mp.pi / 2, (53, 53)),
+    ("HALF_PI_PAIR_32", "pi/2", mp.pi / 2, (24, 24)),
+    ("QUARTER_PI_64", "pi/4; a few times the first part is exact", mp.pi / 4, (50, 53)),
+    ("QUARTER_PI_32", "pi/4; a few times the first part is exact", mp.pi / 4, (21, 24)),
+    ("TWO_OVER_ROOT_PI", "2/sqrt(pi)", 2 / mp.sqrt(mp.pi), (53, 53)),
+    ("ERFC_CENTRE", "E(0) of the error function", erfc_curve(mp.mpf(0)), (53, 53)),
+    ("LOG2_E_PAIR_64", "1/ln 2", 1 / mp.log(2), (53, 53)),
+    ("LOG2_E_PAIR_32", "1/ln 2", 1 / mp.log(2), (24, 24)),
+    ("LOG10_E_64", "1/ln 10", 1 / mp.log(10), (53, 53)),
+    ("LOG10_E_32", "1/ln 10", 1 / mp.log(10), (24, 24)),
+    ("LOG10_2_64", "ln 2/ln 10; the first part times an exponent is exact", mp.log10(2), (42, 53)),
+    ("LOG10_2_32", "ln 2/ln 10; the first part times an exponent is exact", mp.log10(2), (16, 24)),
+    ("TWO_THIRDS", "2/3", mp.mpf(2) / 3, (53, 53)),
+    ("LN2_64", "ln 2", mp.log(2), (53, 53)),
+    ("LN2_32", "ln 2", mp.log(2), (24, 24)),
+    ("LN2_SHORT_64", "ln 2; the first part times an exponent is exact", mp.log(2), (42, 53)),
+    ("LN2_SHORT_32", "ln 2; the first part times an exponent is exact", mp.log(2), (16, 24)),
+)
+# Constants rounded to double and to single.
+PAIRS = (
+    ("TWO_OVER_PI", 2 / mp.pi),
+    ("LOG2_E", 1 / mp.log(2)),
+)
+# 4/3 of the exponent bias in its place, less what makes the first guess of |x|**(-1/3) best.
+CBRT_SHIFT = 0.051
+
+
+def round_bits(number: Real, bits: int) -> Real:
+    """`number` rounded to `bits` significant bits."""
+    with mp.workprec(bits):
+        return +number
+
+
+def constants() -> str:
+    lines = []
+    for name, doc, number, widths in SPLITS:
+        parts = []
+        for width in widths:
+            parts.append(round_bits(number, width))
+            number -= parts[-1]
+        lines.append(f"{name} = ({', '.join(repr(float(part)) for part in parts)})  # {doc}\n")
+    for name, number in PAIRS:
+        lines.append(f"{name} = ({rounded(number, 64)!r}, {rounded(number, 32)!r})\n")
+    guesses = tuple(4 / 3 * (bias - CBRT_SHIFT) * 2.0**fraction for bias, fraction in ((1023, 52), (127, 23)))
+    lines.append(f"CBRT_GUESS = {guesses!r}  # bits of |x|**(-1/3) + bits of x / 3\n")
+    lines.append(f"ERFC_MIDDLE = {ERFC_MIDDLE!r}  # K of the error function\n")
+    lines.append(f"ERF_LIMIT = {ERF_LIMIT!r}  # in single, erf is 1 from here on\n")
+    lines.append("# 2/pi in 53-bit integers\n")
+    with mp.workprec(1500):
+        rest = 2 / mp.pi
+        pieces = []
+        for _ in range(24):
+            piece = mp.floor(mp.ldexp(rest, 53))
+            pieces.append(float(piece))
+            rest = mp.ldexp(rest, 53) - piece
+    lines.append("TWO_OVER_PI_PIECES = (\n" + "".join(f"    {piece!r},\n" for piece in pieces) + ")\n")
+    return "".join(lines)
 
 
 def tables(names: list[str]) -> str:
@@ -180,10 +334,10 @@ def tables(names: list[str]) -> str:
             coefficients, error = solve(fit)
             print(f"{fit.name}: error 2**{error:.1f}", flush=True)
             rows = "".join(f"    {c!r},\n" for c in coefficients[::-1])
-            low, high = fit.interval
+            low, high = map(float, fit.interval)
             texts[fit.name] = f"# {fit.doc}; [{low:.4g}, {high:.4g}]; error 2**{error:.1f}\n{fit.name} = (\n{rows})\n"
         parts.append(texts[fit.name])
-    return "\n".join(parts)
+    return "\n".join([*parts, constants()])
 
 
 def main() -> None:

@@ -58,7 +58,8 @@ void bindDescription(nb::module_& module) {
                 new (self) Node{std::move(name), accesses(reads),          accesses(writes),
                                 accesses(needs), accesses(differentiates), passes_through};
             },
-            "name"_a, nb::kw_only(), "reads"_a, "writes"_a, "needs"_a, "differentiates"_a, "passes_through"_a = false)
+            "name"_a, nb::kw_only(), "reads"_a, "writes"_a, "needs"_a, "differentiates"_a,
+            "passes_through"_a = false)
         .def_ro("name", &Node::name)
         .def_prop_ro("reads", [](const Node& n) { return pairs(n.reads); })
         .def_prop_ro("writes", [](const Node& n) { return pairs(n.writes); })
@@ -86,12 +87,14 @@ void bindSteps(nb::module_& module) {
         .def("__repr__", [](const Copy& c) {
             return "Copy(plane=" + text(c.plane) + ", before_node=" + text(c.before_node) + ")";
         });
-    nb::class_<Vjp>(module, "Vjp", "Run the vjp of `node`: adjoints per written access to outputs per differentiated one.")
+    nb::class_<Vjp>(module, "Vjp",
+                    "Run the vjp of `node`: adjoints per written access to outputs per differentiated one.")
         .def_ro("node", &Vjp::node)
         .def_ro("cotangents", &Vjp::cotangents, "Buffers; -1 for a structural zero.")
         .def_ro("outputs", &Vjp::outputs, "Buffers to write.")
         .def("__repr__", [](const Vjp& v) {
-            return "Vjp(node=" + text(v.node) + ", cotangents=" + text(v.cotangents) + ", outputs=" + text(v.outputs) + ")";
+            return "Vjp(node=" + text(v.node) + ", cotangents=" + text(v.cotangents) +
+                   ", outputs=" + text(v.outputs) + ")";
         });
     nb::class_<Join>(module, "Join", "target = ((sources[0] + sources[1]) + sources[2]) ...")
         .def_ro("target", &Join::target)
@@ -120,12 +123,15 @@ void bindTransposed(nb::module_& module) {
         .def_ro("buffer", &Gradient::buffer, "-1 for a structural zero.")
         .def_ro("shares", &Gradient::shares, "Its terms, in the order in which they are added.");
     nb::class_<Transposed>(module, "Transposed", "The reverse of one launch of a graph.")
-        .def_ro("copies", &Transposed::copies, "In the order in which they are taken; independent of the seeds.")
-        .def_ro("sources", &Transposed::sources, "Per node and needed access: a copy, or -1 for the plane itself.")
+        .def_ro("copies", &Transposed::copies,
+                "In the order in which they are taken; independent of the seeds.")
+        .def_ro("sources", &Transposed::sources,
+                "Per node and needed access: a copy, or -1 for the plane itself.")
         .def_ro("steps", &Transposed::steps)
         .def_ro("buffer_planes", &Transposed::buffer_planes, "Per buffer: the plane whose shape it has.")
         .def_ro("seed_buffers", &Transposed::seed_buffers, "Per seed.")
-        .def_ro("gradients", &Transposed::gradients, "By plane: those differentiated at their first version.");
+        .def_ro("gradients", &Transposed::gradients,
+                "By plane: those differentiated at their first version.");
 }
 
 }  // namespace
@@ -134,10 +140,13 @@ void bindDiff(nb::module_& module) {
     bindDescription(module);
     bindSteps(module);
     bindTransposed(module);
-    module.def("copies", &copies, "description"_a, "The copies that a recording launch takes: `transpose(...).copies`.");
+    module.def("copies", &copies, "description"_a,
+               "The copies that a recording launch takes: `transpose(...).copies`.");
     module.def(
         "transpose",
-        [](const Description& description, const Pairs& seeds) { return transpose(description, seedsOf(seeds)); },
+        [](const Description& description, const Pairs& seeds) {
+            return transpose(description, seedsOf(seeds));
+        },
         "description"_a, "seeds"_a,
         "The steps that reverse one launch. Seeds are (node, plane) pairs: the plane as that node wrote it.\n\n"
         "Raises ValueError for a seed of a plane that its node does not write, or that is seeded already.");

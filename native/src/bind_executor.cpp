@@ -39,7 +39,9 @@ private:
 // An executor and the Python objects that its externals lie in.
 class Runner final {
 public:
-    Runner(std::int64_t samples, int externals) : executor(samples, externals), held_(static_cast<std::size_t>(executor.externals())) {}
+    Runner(std::int64_t samples, int externals, std::int64_t part_blocks) : executor(samples, part_blocks) {
+        for (int k = 0; k < externals; ++k) addExternal();
+    }
 
     // What changes the executor. RuntimeError while it runs in another thread.
     template <class Change>
@@ -47,6 +49,13 @@ public:
         const Executor::Turn turn(executor);
         if (!turn) throw std::runtime_error("this executor is running: change it when the run is done");
         return change(executor);
+    }
+
+    int addExternal() {
+        return change([&](Executor& e) {
+            held_.emplace_back();
+            return e.addExternal();
+        });
     }
 
     void setExternal(int index, nb::handle object, bool writable) {
@@ -120,9 +129,10 @@ private:
     [[noreturn]] static void refuse(int index, nb::handle object, bool writable) {
         nb::python_error cause;
         if (!PyObject_CheckBuffer(object.ptr()))
-            nb::raise_from(cause, PyExc_TypeError, "external %d is a %s: pass an array or an address (int)", index,
-                           Py_TYPE(object.ptr())->tp_name);
-        nb::raise_from(cause, PyExc_ValueError, "external %d cannot be %s: the object given does not allow it", index,
+            nb::raise_from(cause, PyExc_TypeError, "external %d is a %s: pass an array or an address (int)",
+                           index, Py_TYPE(object.ptr())->tp_name);
+        nb::raise_from(cause, PyExc_ValueError,
+                       "external %d cannot be %s: the object given does not allow it", index,
                        writable ? "written" : "read");
     }
 
@@ -170,17 +180,27 @@ void bindExecutor(nb::module_& module) {
             "Memory of one thread for one block; `offset` starts at what `Executor.scratch` returned.")
         .def_static(
             "sum", [](int sum) { return Slot{Where::Sum, sum, 0, 0, 0}; }, "sum"_a,
-            "A block's partials of a sum, one value per component; written by a call.");
+            "The block's row of the partials of a sum; for one call.");
 
-    nb::class_<Runner>(module, "Executor",
-                       "Steps over the samples of a batch, run block by block on an OpenMP team.\n\n"
-                       "Building a step raises ValueError for what cannot be run, and RuntimeError during a run.")
-        .def(nb::init<std::int64_t, int>(), "samples"_a, "externals"_a)
+    nb::class_<Runner>(
+        module, "Executor",
+        "Steps over the samples of a batch, run block by block on an OpenMP team.\n\n"
+        "Building a step raises ValueError for what cannot be run, and RuntimeError during a run.")
+        .def(nb::init<std::int64_t, int, std::int64_t>(), "samples"_a, "externals"_a = 0, nb::kw_only(),
+             "part_blocks"_a = 0,
+             "`part_blocks`, a power of two, is the number of blocks in a part of the table sums; 0 for one\n"
+             "that makes at most 64 parts. Passes of a batch need the same number for the same bits.")
         .def_prop_ro("samples", [](const Runner& r) { return r.executor.samples(); })
         .def_prop_ro("blocks", [](const Runner& r) { return r.executor.blocks(); })
+        .def_prop_ro("part_blocks", [](const Runner& r) { return r.executor.partBlocks(); })
         .def_prop_ro("externals", [](const Runner& r) { return r.executor.externals(); })
+        .def("add_external", &Runner::addExternal,
+             "The number of one more external, for slots; bind it with `set_external`.")
         .def(
-            "scratch", [](Runner& r, std::int64_t bytes) { return r.change([&](Executor& e) { return e.scratch(bytes); }); },
+            "scratch",
+            [](Runner& r, std::int64_t bytes) {
+                return r.change([&](Executor& e) { return e.scratch(bytes); });
+            },
             "bytes"_a, "Reserve memory, of every thread, for one block; the offset of it, a multiple of 64.")
         .def(
             "sum",
@@ -188,16 +208,30 @@ void bindExecutor(nb::module_& module) {
                 return r.change([&](Executor& e) { return e.sum(external, offset, components, is_double); });
             },
             "external"_a, "offset"_a, "components"_a, "is_double"_a,
-            "Declare a canonical sum over the samples: its number, for `Slot.sum`. The components' totals are\n"
-            "written one after the other at `offset`, when all blocks are through the segment that writes it.")
+            "Declare a canonical sum over the samples: its number, for `Slot.sum` in one call, which stores\n"
+            "there the block's sum of each component. The totals are written one after the other at\n"
+            "`offset`, when all blocks are through the steps up to the next barrier.")
+        .def(
+            "table_sum",
+            [](Runner& r, int external, std::int64_t offset, int components, bool is_double) {
+                return r.change(
+                    [&](Executor& e) { return e.tableSum(external, offset, components, is_double); });
+            },
+            "external"_a, "offset"_a, "components"_a, "is_double"_a,
+            "Declare a sum over the samples whose components are the elements of a table: its number, for\n"
+            "`Slot.sum` in one call, which adds there in sample order. It finds a contiguous table of the\n"
+            "block's part, `part_blocks` consecutive blocks run in order, that started as zeros; the totals\n"
+            "are trees over the parts.")
         .def(
             "call",
-            [](Runner& r, std::uintptr_t entry, const std::vector<Slot>& slots) {
-                r.change([&](Executor& e) { e.call(reinterpret_cast<Entry>(entry), slots); });
+            [](Runner& r, std::uintptr_t entry, const std::vector<Slot>& slots, bool any_count) {
+                r.change([&](Executor& e) { e.call(reinterpret_cast<Entry>(entry), slots, any_count); });
             },
-            "entry"_a, "slots"_a,
-            "Call the compiled function at address `entry`, void(const Address*, int64_t count), for every block.\n"
-            "It must stay loaded while the executor is used, and must not raise.")
+            "entry"_a, "slots"_a, nb::kw_only(), "any_count"_a = false,
+            "Call the compiled function at address `entry` for every block:\n"
+            "void(const Address*, int64_t count, int64_t first). It must stay loaded while the executor is\n"
+            "used, and must not raise. `count` is at most 256 unless `any_count` allows more at a time,\n"
+            "which saves calls where neither scratch nor sums are used.")
         .def(
             "copy",
             [](Runner& r, const Slot& to, const Slot& from, int components, int itemsize) {
@@ -220,15 +254,18 @@ void bindExecutor(nb::module_& module) {
         .def(
             "barrier", [](Runner& r) { r.change([](Executor& e) { e.barrier(); }); },
             "Let all blocks finish the steps so far before the next step starts.")
-        .def("set_external", &Runner::setExternal, "index"_a, "object"_a, "writable"_a,
-             "Bind an external to an array (anything with the buffer protocol, kept alive) or to an address.\n\n"
-             "Only the address of its first element is used: shapes and strides are the slots' affair.\n"
-             "Raises TypeError for an object without memory and ValueError for a read-only one to be written.")
-        .def("run", &Runner::run,
-             "Run the steps once. False, having done nothing, if this executor is running already.\n\n"
-             "Ctrl-C raises KeyboardInterrupt within the time of a few blocks: those not started are dropped,\n"
-             "so planes are written in part and sums not at all. RuntimeError if an external is not set.")
-        .def("run_with", &Runner::runWith, "first"_a, "objects"_a, "writable"_a = 0,
-             "Bind the externals from `first` on to `objects`, the last `writable` of which are written, for\n"
-             "this run only; then as `run`.");
+        .def(
+            "set_external", &Runner::setExternal, "index"_a, "object"_a, "writable"_a,
+            "Bind an external to an array (anything with the buffer protocol, kept alive) or to an address.\n\n"
+            "Only the address of its first element is used: shapes and strides are the slots' affair.\n"
+            "Raises TypeError for an object without memory, ValueError for a read-only one to be written.")
+        .def(
+            "run", &Runner::run,
+            "Run the steps once. False, having done nothing, if this executor is running already.\n\n"
+            "Ctrl-C raises KeyboardInterrupt within the time of a few blocks. Those not started are dropped:\n"
+            "planes are written in part and sums not at all. RuntimeError if an external is not set.")
+        .def(
+            "run_with", &Runner::runWith, "first"_a, "objects"_a, "writable"_a = 0,
+            "Bind the externals from `first` on to `objects`, the last `writable` of which are written, for\n"
+            "this run only; then as `run`.");
 }

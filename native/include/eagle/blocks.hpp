@@ -39,12 +39,14 @@ inline void store(char* at, T value) {
 }
 
 template <class Word>
-void copySamples(char* to, std::int64_t to_stride, const char* from, std::int64_t from_stride, std::int64_t count) {
+void copySamples(char* to, std::int64_t to_stride, const char* from, std::int64_t from_stride,
+                 std::int64_t count) {
     constexpr std::int64_t size = sizeof(Word);
     if (to_stride == size && from_stride == size)
         std::memcpy(to, from, static_cast<std::size_t>(count * size));
     else
-        for (std::int64_t i = 0; i < count; ++i) store(to + i * to_stride, load<Word>(from + i * from_stride));
+        for (std::int64_t i = 0; i < count; ++i)
+            store(to + i * to_stride, load<Word>(from + i * from_stride));
 }
 
 template <class Word>
@@ -70,7 +72,8 @@ inline constexpr bool isWord(int itemsize) {
 }
 
 // to = from.
-inline void copyBlock(const Strided& to, const Strided& from, int components, int itemsize, std::int64_t count) {
+inline void copyBlock(const Strided& to, const Strided& from, int components, int itemsize,
+                      std::int64_t count) {
     switch (itemsize) {
         case 1: return detail::copyWords<std::uint8_t>(to, from, components, count);
         case 2: return detail::copyWords<std::uint16_t>(to, from, components, count);
@@ -86,7 +89,8 @@ void joinBlock(const Strided& to, int sources, Source&& source, int components, 
     alignas(64) T sum[kBlock];
     for (int c = 0; c < components; ++c) {
         const Strided first = source(0);
-        detail::copySamples<T>(reinterpret_cast<char*>(sum), size, first.component(c), first.sample_stride, count);
+        detail::copySamples<T>(reinterpret_cast<char*>(sum), size, first.component(c), first.sample_stride,
+                               count);
         for (int k = 1; k < sources; ++k) {
             const Strided next = source(k);
             detail::addSamples(sum, next.component(c), next.sample_stride, count);
@@ -102,7 +106,8 @@ inline void zeroBlock(const Strided& to, int components, int itemsize, std::int6
         if (to.sample_stride == itemsize)
             std::memset(to.component(c), 0, size * static_cast<std::size_t>(count));
         else
-            for (std::int64_t i = 0; i < count; ++i) std::memset(to.component(c) + i * to.sample_stride, 0, size);
+            for (std::int64_t i = 0; i < count; ++i)
+                std::memset(to.component(c) + i * to.sample_stride, 0, size);
     }
 }
 

@@ -42,8 +42,9 @@ struct Copy {
 // Runs the vjp of `node`.
 struct Vjp {
     int node;
-    std::vector<int> cotangents;  // per written access: the buffer of its adjoint, kNone for a structural zero
-    std::vector<int> outputs;     // per differentiated access: the buffer to write
+    std::vector<int>
+        cotangents;            // per written access: the buffer of its adjoint, kNone for a structural zero
+    std::vector<int> outputs;  // per differentiated access: the buffer to write
 };
 
 // target = ((sources[0] + sources[1]) + sources[2]) ...
@@ -78,21 +79,23 @@ struct Gradient {
 };
 
 struct Transposed {
-    std::vector<Copy> copies;               // in the order in which they are taken; independent of the seeds
-    std::vector<std::vector<int>> sources;  // per node and needed access: a copy, or kNone: it is in the plane still
+    std::vector<Copy> copies;  // in the order in which they are taken; independent of the seeds
+    std::vector<std::vector<int>>
+        sources;  // per node and needed access: a copy, or kNone: it is in the plane still
     std::vector<Step> steps;
-    std::vector<int> buffer_planes;   // per buffer: the plane whose shape it has
-    std::vector<int> seed_buffers;    // per seed
-    std::vector<Gradient> gradients;  // by plane: those that a node differentiates, or passes on, at version 0
+    std::vector<int> buffer_planes;  // per buffer: the plane whose shape it has
+    std::vector<int> seed_buffers;   // per seed
+    std::vector<Gradient>
+        gradients;  // by plane: those that a node differentiates, or passes on, at version 0
 };
 
 namespace detail {
 
 struct Version {
     int plane;
-    int writer = kNone;       // the node that made it, kNone for version 0
-    int overwriter = kNone;   // the node that makes the next version
-    bool is_needed = false;   // by some vjp
+    int writer = kNone;        // the node that made it, kNone for version 0
+    int overwriter = kNone;    // the node that makes the next version
+    bool is_needed = false;    // by some vjp
     bool has_readers = false;  // that differentiate it or pass it on
 };
 
@@ -151,7 +154,8 @@ inline void findCopies(const History& history, Transposed& result) {
         for (int version : history.meetings[n].overwrites)
             if (history.versions[History::index(version)].is_needed) {
                 copy_of[History::index(version)] = static_cast<int>(result.copies.size());
-                result.copies.push_back({history.versions[History::index(version)].plane, static_cast<int>(n)});
+                result.copies.push_back(
+                    {history.versions[History::index(version)].plane, static_cast<int>(n)});
             }
     for (const Meeting& meeting : history.meetings) {
         result.sources.emplace_back();
@@ -189,7 +193,8 @@ private:
         const int id = static_cast<int>(n);
         std::vector<int> cotangents;
         for (int version : meeting.writes) cotangents.push_back(adjoint(version));
-        if (std::all_of(cotangents.begin(), cotangents.end(), [](int buffer) { return buffer == kNone; })) return;
+        if (std::all_of(cotangents.begin(), cotangents.end(), [](int buffer) { return buffer == kNone; }))
+            return;
         if (!node.differentiates.empty()) {
             std::vector<int> outputs;
             for (std::size_t k = 0; k < node.differentiates.size(); ++k) {
@@ -213,7 +218,8 @@ private:
     int adjoint(int version) {
         std::vector<Share>& terms = terms_[History::index(version)];
         // Readers came last to first; a seed has node kNone and stays in front.
-        std::stable_sort(terms.begin(), terms.end(), [](const Share& a, const Share& b) { return a.node < b.node; });
+        std::stable_sort(terms.begin(), terms.end(),
+                         [](const Share& a, const Share& b) { return a.node < b.node; });
         if (terms.empty()) return kNone;
         if (terms.size() == 1) return terms[0].buffer;
         Join join{newBuffer(history_.versions[History::index(version)].plane), {}};
@@ -233,8 +239,8 @@ private:
     }
 
     [[noreturn]] void failSeed(const Seed& seed, const char* why) const {
-        throw std::invalid_argument("node '" + description_.nodes[History::index(seed.node)].name + "': plane " +
-                                    std::to_string(seed.plane) + ' ' + why);
+        throw std::invalid_argument("node '" + description_.nodes[History::index(seed.node)].name +
+                                    "': plane " + std::to_string(seed.plane) + ' ' + why);
     }
 
     int newBuffer(int plane) {

@@ -11,35 +11,17 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "blocks.hpp"
+#include "partials.hpp"
+#include "slots.hpp"
 #include "sum.hpp"
 #include "team.hpp"
 
 namespace eagle {
-
-// A compiled function over the samples of one block, `count` <= 256 of them, `itemsize` bytes apart.
-using Entry = void (*)(const Address* addresses, std::int64_t count);
-
-enum class Where {
-    Plane,    // externals[index] + offset, and on by sample_stride for every sample
-    Cell,     // externals[index] + offset, the same for all samples: parameters, tables
-    Scratch,  // offset bytes into this thread's scratch memory
-    Sum,      // this block's partial of sum number `index`; the call writes one value per component
-};
-
-// Where one argument of a step lies. Offsets and strides are in bytes.
-struct Slot {
-    Where where;
-    int index = 0;
-    std::int64_t offset = 0;
-    std::int64_t sample_stride = 0;
-    std::int64_t component_stride = 0;
-};
 
 enum class Outcome {
     Done,
@@ -49,13 +31,27 @@ enum class Outcome {
 
 class Executor final {
 public:
-    Executor(std::int64_t samples, int externals) : samples_(samples), externals_(checked(samples, externals)) {}
+    // `part_blocks`, a power of two, is the number of blocks in a part of the table sums; 0 for one that
+    // makes at most 64 parts. Runs over passes of a batch need the same number for the same bits.
+    explicit Executor(std::int64_t samples, std::int64_t part_blocks = 0) : samples_(samples) {
+        require(samples >= 0, "Executor: ", samples, " samples; give a number >= 0");
+        require(part_blocks >= 0 && (part_blocks & (part_blocks - 1)) == 0, "Executor: parts of ",
+                part_blocks, " blocks; give a power of two");
+        while (part_blocks > 0 ? partBlocks() < part_blocks : partBlocks() * kParts < blocks()) ++part_shift_;
+    }
 
     std::int64_t samples() const { return samples_; }
     std::int64_t blocks() const { return blocksOf(samples_); }
+    std::int64_t partBlocks() const { return std::int64_t{1} << part_shift_; }
     int externals() const { return static_cast<int>(externals_.size()); }
 
     // ---- building; std::invalid_argument for what cannot be run -------------------------------------
+
+    // A piece of memory that slots refer to by the number returned; its address is set before running.
+    int addExternal() {
+        externals_.push_back(nullptr);
+        return externals() - 1;
+    }
 
     // Reserves scratch memory, of every thread, for one block; returns its offset, a multiple of 64.
     std::int64_t scratch(std::int64_t bytes) {
@@ -66,27 +62,41 @@ public:
         return offset;
     }
 
-    // A sum over the samples: calls write partials to its slot, and the components' canonical sums are
-    // written to externals[external] + offset, one after the other, when the last such call is done.
+    // A sum over the samples, for one call: its slot is the block's row of the partials, where the call
+    // stores the sum of each component over the block. The canonical totals are written to
+    // externals[external] + offset, one component after the other, when all blocks are through the segment of
+    // that call.
     int sum(int external, std::int64_t offset, int components, bool is_double) {
-        checkExternal(external);
-        require(components >= 1, "sum: ", components, " components; give at least 1");
-        Sum sum{external, offset, components, is_double, 0, {}};
-        sum.partials.resize(static_cast<std::size_t>(components * blocks()));  // doubles, also for floats
-        sums_.push_back(std::move(sum));
-        return static_cast<int>(sums_.size()) - 1;
+        checkSum(external, components);
+        return add({external, offset, Partials::ofBlocks(blocks(), components, is_double)});
     }
 
-    void call(Entry entry, const std::vector<Slot>& slots) {
+    // A sum over the samples whose components are the elements of a table, for one call: its slot is a whole
+    // table, to which the call adds in sample order. The order of additions is fixed as well, by parts.
+    int tableSum(int external, std::int64_t offset, int components, bool is_double) {
+        checkSum(external, components);
+        return add({external, offset, Partials::ofParts(units(part_shift_), components, is_double)});
+    }
+
+    // `any_count`: the entry also takes more than 256 samples at a time, which saves calls.
+    void call(Entry entry, const std::vector<Slot>& slots, bool any_count = false) {
         require(entry != nullptr, "call: the entry is a null pointer");
-        for (const Slot& slot : slots)
-            if (checkSlot(slot) && slot.where == Where::Sum) sums_[at(slot.index)].segment = segment();
-        push({Kind::Call, entry, 0, 0, 0, 0}, slots);
+        for (const Slot& slot : slots) checkSlot(slot);
+        for (const Slot& slot : slots) {
+            if (slot.where != Where::Sum) continue;
+            Sum& sum = sums_[at(slot.index)];
+            require(sum.segment == kNone, "sum ", slot.index, " has a call already; declare one for each");
+            sum.segment = segment();
+            if (!sum.partials.isTable()) continue;
+            segments_.back().has_tables = true;
+            segments_.back().shift = part_shift_;
+        }
+        push({Kind::Call, entry, 0, 0, 0, 0}, slots, any_count);
     }
 
     void copy(const Slot& to, const Slot& from, int components, int itemsize) {
         checkMove("copy", {to, from}, components, itemsize);
-        push({Kind::Copy, nullptr, 0, 0, components, itemsize}, {to, from});
+        push({Kind::Copy, nullptr, 0, 0, components, itemsize}, {to, from}, true);
     }
 
     // to = ((from[0] + from[1]) + from[2]) ...
@@ -96,12 +106,12 @@ public:
         slots.insert(slots.end(), from.begin(), from.end());
         const int itemsize = is_double ? 8 : 4;
         checkMove("join", slots, components, itemsize);
-        push({Kind::Join, nullptr, 0, 0, components, itemsize}, slots);
+        push({Kind::Join, nullptr, 0, 0, components, itemsize}, slots, false);
     }
 
     void zero(const Slot& to, int components, int itemsize) {
         checkMove("zero", {to}, components, itemsize);
-        push({Kind::Zero, nullptr, 0, 0, components, itemsize}, {to});
+        push({Kind::Zero, nullptr, 0, 0, components, itemsize}, {to}, true);
     }
 
     // All blocks finish the steps before it first.
@@ -128,7 +138,9 @@ public:
         bool mine_;
     };
 
-    void setExternal(int index, void* address) { externals_[at(checkExternal(index))] = static_cast<char*>(address); }
+    void setExternal(int index, void* address) {
+        externals_[at(checkExternal(index))] = static_cast<char*>(address);
+    }
 
     // Whether the last run took so little time that giving up a lock for its sake does not pay.
     bool isBrief() const { return last_run_ <= kBrief; }
@@ -139,12 +151,12 @@ public:
         if (samples_ > 0) {
             if (!isBrief()) watch.begins();
             resolve();
-            for (std::size_t s = 0; s < segments_.size(); ++s) {
+            for (int s = 0; s <= segment(); ++s) {
                 if (!pass(s, watch)) return Outcome::Cancelled;
-                finishSums(static_cast<int>(s));
+                finishSums(s);
             }
         } else {
-            finishSums(kAll);
+            finishSums(kNone);
         }
         last_run_ = team::Clock::now() - start;
         return Outcome::Done;
@@ -169,11 +181,12 @@ private:
         int itemsize;
     };
 
-    // A slot whose address depends on the run or the block: start + block * step.
+    // A slot whose address depends on the run or the block: start + (block >> shift) * step.
     struct Moving {
         std::size_t slot;
-        int external;  // or -1: start is fixed
+        int external;  // or kNone: start is fixed
         std::int64_t offset;
+        int shift;
         std::int64_t step;
         char* start;
     };
@@ -182,48 +195,26 @@ private:
     struct Segment {
         std::size_t steps;
         std::size_t moving;
+        bool has_tables = false;
+        std::int64_t strip = kStrip;  // the blocks that its steps take at a time
+        int shift = 0;  // one thread takes a unit of 2^shift blocks in order: a part if there are table sums
     };
 
     struct Sum {
         int external;
         std::int64_t offset;
-        int components;
-        bool is_double;
-        int segment;  // the last one that writes it
-        std::vector<double> partials;  // component by component; floats use the front half
-
-        std::int64_t itemsize() const { return is_double ? 8 : 4; }
+        Partials partials;
+        int segment = kNone;  // that of its call
     };
 
-    // One thread's addresses and scratch memory. They share an allocation that starts and ends on a cache
-    // line: neighbouring threads write their addresses for every block.
-    class Frame final {
-    public:
-        Frame(const std::vector<Slot>& slots, std::int64_t scratch) {
-            const std::size_t table = (slots.size() * sizeof(Address) + kLine - 1) / kLine * kLine;
-            const std::size_t bytes = table + static_cast<std::size_t>(scratch) + kLine;
-            memory_.reset(static_cast<char*>(::operator new(bytes, std::align_val_t(kLine))));
-            addresses = reinterpret_cast<Address*>(memory_.get());
-            for (std::size_t k = 0; k < slots.size(); ++k) {
-                char* base = slots[k].where == Where::Scratch ? memory_.get() + table + slots[k].offset : nullptr;
-                new (addresses + k) Address{base, slots[k].component_stride};
-            }
-        }
-
-        Address* addresses;
-
-    private:
-        static constexpr std::size_t kLine = 64;
-        struct Free {
-            void operator()(char* memory) const { ::operator delete(memory, std::align_val_t(kLine)); }
-        };
-        std::unique_ptr<char, Free> memory_;
-    };
-
-    static constexpr Duration kBrief = std::chrono::microseconds(20);      // not worth releasing a lock
+    static constexpr Duration kBrief = std::chrono::microseconds(20);       // not worth releasing a lock
     static constexpr Duration kWorthATeam = std::chrono::microseconds(20);  // starting one takes a few
+    static constexpr Duration kTiming = std::chrono::microseconds(2);       // to know what a block takes
     static constexpr Duration kChunk = std::chrono::microseconds(20);
-    static constexpr int kAll = -1;
+    static constexpr std::int64_t kStrip = 8;
+    static constexpr std::int64_t kTimed = 16;  // units between two looks at the clock, at most
+    static constexpr std::int64_t kParts = 64;
+    static constexpr int kNone = -1;
 
     // ---- building -------------------------------------------------------------------------------------
 
@@ -239,64 +230,73 @@ private:
 
     static std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-    static std::size_t checked(std::int64_t samples, int externals) {
-        require(samples >= 0, "Executor: ", samples, " samples; give a number >= 0");
-        require(externals >= 0, "Executor: ", externals, " externals; give a number >= 0");
-        return at(externals);
-    }
-
     int checkExternal(int index) const {
         require(index >= 0 && index < externals(), "external ", index, " of ", externals(),
                 "; externals are numbered from 0");
         return index;
     }
 
-    bool checkSlot(const Slot& slot) const {
-        switch (slot.where) {
-            case Where::Plane:
-            case Where::Cell: return checkExternal(slot.index) >= 0;
-            case Where::Scratch:
-                require(slot.offset >= 0 && slot.offset <= scratch_, "a slot at byte ", slot.offset, " of ", scratch_,
-                        " bytes of scratch; reserve it first");
-                return true;
-            case Where::Sum:
-                require(slot.index >= 0 && at(slot.index) < sums_.size(), "sum ", slot.index, " of ",
-                        std::int64_t(sums_.size()), "; declare it first");
-                return true;
-        }
-        return true;
+    void checkSlot(const Slot& slot) const {
+        if (slot.where == Where::Scratch)
+            require(slot.offset >= 0 && slot.offset <= scratch_, "a slot at byte ", slot.offset, " of ",
+                    scratch_, " bytes of scratch; reserve it first");
+        else if (slot.where == Where::Sum)
+            require(slot.index >= 0 && at(slot.index) < sums_.size(), "sum ", slot.index, " of ",
+                    static_cast<std::int64_t>(sums_.size()), "; declare it first");
+        else
+            checkExternal(slot.index);
+    }
+
+    void checkSum(int external, int components) const {
+        checkExternal(external);
+        require(components >= 1, "sum: ", components, " components; give at least 1");
     }
 
     // For the steps done here: slots[0] is written.
     void checkMove(const char* step, const std::vector<Slot>& slots, int components, int itemsize) const {
         require(components >= 1, step, ": ", components, " components; give at least 1");
         require(isWord(itemsize), step, ": an itemsize of ", itemsize, " bytes; it can be 1, 2, 4 or 8");
-        require(slots[0].where != Where::Cell, step, ": writes a cell, which all blocks share; write a plane or scratch");
+        require(slots[0].where != Where::Cell, step,
+                ": writes a cell, which all blocks share; write a plane or scratch");
         for (const Slot& slot : slots) {
             checkSlot(slot);
-            require(slot.where != Where::Sum, step, ": a sum's partials belong to calls; use a plane or scratch");
+            require(slot.where != Where::Sum, step,
+                    ": a sum's partials belong to calls; use a plane or scratch");
             if (slot.where != Where::Scratch) continue;
             const std::int64_t end = slot.offset + (components - 1) * slot.component_stride +
                                      (kBlock - 1) * slot.sample_stride + itemsize;
-            require(end <= scratch_, step, ": a slot up to byte ", end, " of ", scratch_, " bytes of scratch");
+            require(end <= scratch_, step, ": up to byte ", end, " of ", scratch_, " bytes of scratch");
         }
     }
 
     int segment() const { return static_cast<int>(segments_.size()) - 1; }
 
-    void push(Step step, const std::vector<Slot>& slots) {
+    // How many units of 2^shift blocks the batch has, the last one perhaps a short one.
+    std::int64_t units(int shift) const { return (blocks() + (std::int64_t{1} << shift) - 1) >> shift; }
+
+    int add(Sum sum) {
+        sums_.push_back(std::move(sum));
+        return static_cast<int>(sums_.size()) - 1;
+    }
+
+    void push(Step step, const std::vector<Slot>& slots, bool any_count) {
         frames_.clear();
+        const auto of_a_block = [](const Slot& s) {
+            return s.where == Where::Scratch || s.where == Where::Sum;
+        };
+        if (!any_count || std::any_of(slots.begin(), slots.end(), of_a_block)) segments_.back().strip = 1;
         step.first = slots_.size();
         step.slots = static_cast<int>(slots.size());
         steps_.push_back(step);
         for (Slot slot : slots) {
             if (slot.where == Where::Sum) {
-                Sum& sum = sums_[at(slot.index)];
-                slot.component_stride = blocks() * sum.itemsize();
-                moving_.push_back({slots_.size(), -1, 0, sum.itemsize(), reinterpret_cast<char*>(sum.partials.data())});
+                Partials& partials = sums_[at(slot.index)].partials;
+                slot.component_stride = partials.componentStride();
+                const int shift = partials.isTable() ? part_shift_ : 0;
+                moving_.push_back({slots_.size(), kNone, 0, shift, partials.rowStride(), partials.row(0)});
             } else if (slot.where != Where::Scratch) {
                 const std::int64_t step = slot.where == Where::Plane ? kBlock * slot.sample_stride : 0;
-                moving_.push_back({slots_.size(), slot.index, slot.offset, step, nullptr});
+                moving_.push_back({slots_.size(), slot.index, slot.offset, 0, step, nullptr});
             }
             slots_.push_back(slot);
         }
@@ -307,13 +307,16 @@ private:
     char* external(int index) const {
         char* address = externals_[at(index)];
         if (address == nullptr)
-            throw std::logic_error("external " + std::to_string(index) + " is used but was never set");
+            throw std::logic_error("external " + std::to_string(index) + " is used but not set");
         return address;
     }
 
     void resolve() {
+        for (std::size_t k = 0; k < sums_.size(); ++k)
+            if (sums_[k].segment == kNone)
+                throw std::logic_error("sum " + std::to_string(k) + " is declared but has no call");
         for (Moving& moving : moving_)
-            if (moving.external >= 0) moving.start = external(moving.external) + moving.offset;
+            if (moving.external != kNone) moving.start = external(moving.external) + moving.offset;
     }
 
     Frame& frame(int thread) {
@@ -326,78 +329,87 @@ private:
         if (frames_.size() < at(threads)) frames_.resize(at(threads));
     }
 
-    // One segment over all blocks; false when cancelled. The first blocks run here and are timed: a team
-    // is worth its start only when enough work is left.
-    bool pass(std::size_t segment, team::Watch& watch) {
+    // One segment over all blocks; false when cancelled. The first units run here and are timed: a team is
+    // worth its start only when enough work is left.
+    bool pass(int segment, team::Watch& watch) {
         reserveFrames(1);
-        const std::int64_t blocks = this->blocks();
-        if (blocks == 1) {
-            runBlock(segment, frame(0), 0);
-            return true;
-        }
-        const auto start = team::Clock::now();
-        for (std::int64_t done = 0;;) {
-            runBlock(segment, frame(0), done++);
-            if (done == blocks) return true;
+        const std::int64_t units = this->units(segments_[at(segment)].shift);
+        std::int64_t done = 0;
+        const auto start = units > 1 ? team::Clock::now() : team::Clock::time_point();
+        for (;;) {
+            const std::int64_t next = std::min(done + std::clamp(done, std::int64_t{1}, kTimed), units);
+            runUnits(segment, frame(0), done, next);
+            done = next;
+            if (done == units) return true;
             const Duration spent = team::Clock::now() - start;
-            const std::int64_t left = blocks - done;
-            if (spent / done * left <= kWorthATeam) continue;
+            const std::int64_t left = units - done;
+            if (spent < kTiming || spent / done * left <= kWorthATeam) continue;
             watch.begins();
             const int threads = static_cast<int>(std::min<std::int64_t>(team::size(), left));
             reserveFrames(threads);
             const Duration each = std::max(spent / done, Duration(1));
             const std::int64_t most = std::max<std::int64_t>(left / (4 * threads), 1);
             const std::int64_t chunk = std::clamp<std::int64_t>(kChunk / each, 1, most);
-            return team::deal(done, blocks, chunk, threads, watch, [&](int thread, std::int64_t at, std::int64_t last) {
-                for (Frame& mine = frame(thread); at < last; ++at) runBlock(segment, mine, at);
-            });
+            const auto work = [&](int thread, std::int64_t unit, std::int64_t last) {
+                runUnits(segment, frame(thread), unit, last);
+            };
+            return team::deal(done, units, chunk, threads, watch, work);
         }
     }
 
-    void runBlock(std::size_t segment, Frame& frame, std::int64_t block) const {
-        const bool last = segment + 1 == segments_.size();
-        const std::size_t moving_end = last ? moving_.size() : segments_[segment + 1].moving;
-        const std::size_t steps_end = last ? steps_.size() : segments_[segment + 1].steps;
-        const std::int64_t count = std::min(kBlock, samples_ - block * kBlock);
-        for (std::size_t k = segments_[segment].moving; k < moving_end; ++k)
-            frame.addresses[moving_[k].slot].base = moving_[k].start + block * moving_[k].step;
-        for (std::size_t k = segments_[segment].steps; k < steps_end; ++k) runStep(steps_[k], frame, count);
+    void runUnits(int segment, Frame& frame, std::int64_t unit, std::int64_t last) {
+        const Segment& self = segments_[at(segment)];
+        if (!self.has_tables) return runBlocks(segment, frame, unit, last);
+        for (; unit < last; ++unit) {
+            for (Sum& sum : sums_)
+                if (sum.segment == segment && sum.partials.isTable()) sum.partials.clear(unit);
+            runBlocks(segment, frame, unit << self.shift, std::min((unit + 1) << self.shift, blocks()));
+        }
     }
 
-    void runStep(const Step& step, const Frame& frame, std::int64_t count) const {
+    void runBlocks(int segment, Frame& frame, std::int64_t block, std::int64_t last) const {
+        const Segment& begin = segments_[at(segment)];
+        const bool is_last = segment == this->segment();
+        const std::size_t moving_end = is_last ? moving_.size() : segments_[at(segment) + 1].moving;
+        const std::size_t steps_end = is_last ? steps_.size() : segments_[at(segment) + 1].steps;
+        for (; block < last; block += begin.strip) {
+            for (std::size_t k = begin.moving; k < moving_end; ++k) {
+                const Moving& moving = moving_[k];
+                frame.addresses[moving.slot].base = moving.start + (block >> moving.shift) * moving.step;
+            }
+            const std::int64_t first = block * kBlock;
+            const std::int64_t end = std::min(std::min(block + begin.strip, last) * kBlock, samples_);
+            for (std::size_t k = begin.steps; k < steps_end; ++k)
+                runStep(steps_[k], frame, end - first, first);
+        }
+    }
+
+    void runStep(const Step& step, const Frame& frame, std::int64_t count, std::int64_t first) const {
         const auto slot = [&](int k) {
             const std::size_t at = step.first + static_cast<std::size_t>(k);
             return Strided{frame.addresses[at], slots_[at].sample_stride};
         };
         const auto source = [&](int k) { return slot(k + 1); };
         switch (step.kind) {
-            case Kind::Call: return step.entry(frame.addresses + step.first, count);
+            case Kind::Call: return step.entry(frame.addresses + step.first, count, first);
             case Kind::Copy: return copyBlock(slot(0), slot(1), step.components, step.itemsize, count);
             case Kind::Zero: return zeroBlock(slot(0), step.components, step.itemsize, count);
             case Kind::Join:
-                if (step.itemsize == 8) return joinBlock<double>(slot(0), step.slots - 1, source, step.components, count);
+                if (step.itemsize == 8)
+                    return joinBlock<double>(slot(0), step.slots - 1, source, step.components, count);
                 return joinBlock<float>(slot(0), step.slots - 1, source, step.components, count);
         }
     }
 
+    // The sums of a segment; kNone: of a run without samples.
     void finishSums(int segment) {
-        for (const Sum& sum : sums_) {
-            if (segment != kAll && sum.segment != segment) continue;
-            char* result = external(sum.external) + sum.offset;
-            if (sum.is_double)
-                finish(sum, sum.partials.data(), result);
-            else
-                finish(sum, reinterpret_cast<const float*>(sum.partials.data()), result);
-        }
-    }
-
-    template <class T>
-    void finish(const Sum& sum, const T* partials, char* result) const {
-        for (int c = 0; c < sum.components; ++c)
-            detail::store(result + c * sizeof(T), treeOfBlocks(partials + c * blocks(), blocks()));
+        for (const Sum& sum : sums_)
+            if (segment == kNone || sum.segment == segment)
+                sum.partials.total(external(sum.external) + sum.offset);
     }
 
     std::int64_t samples_;
+    int part_shift_ = 0;
     std::vector<char*> externals_;
     std::int64_t scratch_ = 0;
     std::vector<Step> steps_;

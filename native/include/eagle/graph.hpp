@@ -15,7 +15,9 @@ struct Access {
     int argument;
     int plane;
 
-    friend bool operator==(const Access& a, const Access& b) { return a.argument == b.argument && a.plane == b.plane; }
+    friend bool operator==(const Access& a, const Access& b) {
+        return a.argument == b.argument && a.plane == b.plane;
+    }
 };
 
 // One launch. It reads its planes as they were and writes them at its end, so a plane may be in both lists.
@@ -39,12 +41,14 @@ struct Description {
             for (const auto* list : {&node.reads, &node.writes, &node.needs, &node.differentiates})
                 for (const Access& access : *list)
                     if (access.plane < 0 || access.plane >= planes)
-                        fail(node, "argument", access.argument, " is bound to plane " + std::to_string(access.plane) +
-                                                            " of " + std::to_string(planes));
+                        fail(node, "argument", access.argument,
+                             " is bound to plane " + std::to_string(access.plane) + " of " +
+                                 std::to_string(planes));
             for (const auto* list : {&node.needs, &node.differentiates})
                 for (const Access& access : *list)
                     if (std::find(node.reads.begin(), node.reads.end(), access) == node.reads.end())
-                        fail(node, "argument", access.argument, " is needed or differentiated but not among the reads");
+                        fail(node, "argument", access.argument,
+                             " is needed or differentiated but not among the reads");
             for (std::size_t k = 0; k < node.writes.size(); ++k)
                 for (std::size_t j = 0; j < k; ++j)
                     if (node.writes[j].plane == node.writes[k].plane)

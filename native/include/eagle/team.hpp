@@ -41,7 +41,7 @@ public:
 
 namespace detail {
 
-inline std::atomic<bool> teamUsed{false};     // this process, or the one it was forked from, had a team
+inline std::atomic<bool> teamUsed{false};    // this process, or the one it was forked from, had a team
 inline std::atomic<bool> teamIsLost{false};  // the team stayed behind in the parent process
 
 inline void noteUse() {
@@ -78,7 +78,8 @@ private:
 
 #ifdef _OPENMP
 template <class Work>
-bool dealToTeam(std::int64_t first, std::int64_t last, std::int64_t chunk, int threads, Poll& poll, Work& work) {
+bool dealToTeam(std::int64_t first, std::int64_t last, std::int64_t chunk, int threads, Poll& poll,
+                Work& work) {
     noteUse();
     std::vector<Share> shares(static_cast<std::size_t>(threads));
     for (int t = 0; t < threads; ++t) {
@@ -129,7 +130,8 @@ inline int size() {
 // so that repeated passes meet the same data in the same cache. Returns false when the watch cancelled:
 // chunks not started by then are dropped. The first exception that `work` throws is thrown again here.
 template <class Work>
-bool deal(std::int64_t first, std::int64_t last, std::int64_t chunk, int threads, Watch& watch, Work&& work) {
+bool deal(std::int64_t first, std::int64_t last, std::int64_t chunk, [[maybe_unused]] int threads,
+          Watch& watch, Work&& work) {
     detail::Poll poll(watch);
 #ifdef _OPENMP
     if (threads > 1) return detail::dealToTeam(first, last, chunk, threads, poll, work);

@@ -1,0 +1,5 @@
+"""Graphs of kernels."""
+
+from .graph import Graph
+
+__all__ = ["Graph"]

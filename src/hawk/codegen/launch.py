@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from ..ir.program import PER_SAMPLE, Argument, Program, Role
 from ..ir.types import Type
 from .llvm_lanes import ELEMENT_BYTES, LlvmLanes, suffix
-from .lower import ELEMENTS, Lowering
+from .lower import ELEMENTS, Lowering, from_stored, stored, to_stored
 from .text import Function, Operand
 
 BLOCK = 256  # samples: the unit of work and of every sum
@@ -70,7 +70,7 @@ class _Launch:
         i = Operand("i64", "%i")
         left = f.value("i64", f"sub i64 %count, {i.text}")
         full = f.value("i1", f"icmp sge {left}, {width}")
-        mask = self._m.compare("icmp slt", self._iota(), self._m.broadcast(left))
+        mask = self._m.compare("icmp slt", self._m.iota(), self._m.broadcast(left))
         self._lower.first_sample = self._sample_index(i)
         self._load(i, full, mask)
         self._lower.mask = mask
@@ -110,23 +110,17 @@ class _Launch:
                 self._lower.lanes[value] = self._m.broadcast(self._lower.scalars[value])
 
     def _loaded_scalar(self, pointer: Operand, type: Type) -> Operand:
-        stored = _stored(type)
-        raw = self._f.value(stored, f"load {stored}, {pointer}")
+        raw = self._f.value(stored(type), f"load {stored(type)}, {pointer}")
         return self._f.value("i1", f"icmp ne {raw}, 0") if type is Type.BOOL else raw
 
     # planes
 
-    def _iota(self) -> Operand:
-        if self._width == 1:
-            return Operand("i64", "0")
-        return Operand(self._m.vector("i64"), f"<{', '.join(f'i64 {k}' for k in range(self._width))}>")
-
     def _sample_index(self, i: Operand) -> Operand:
         start = self._f.value("i64", f"add {i}, %first")
-        return self._m.binary("add", self._m.broadcast(start), self._iota())
+        return self._m.binary("add", self._m.broadcast(start), self._m.iota())
 
     def _at(self, pointer: Operand, i: Operand, type: Type) -> Operand:
-        return self._f.value("ptr", f"getelementptr {_stored(type)}, {pointer}, {i}")
+        return self._f.value("ptr", f"getelementptr {stored(type)}, {pointer}, {i}")
 
     def _load(self, i: Operand, full: Operand, mask: Operand) -> None:
         """Every input place, whole groups and the masked tail on paths of their own."""
@@ -147,19 +141,17 @@ class _Launch:
         f.start("loaded")
         for (value, _), a, b in zip(reads, whole, part, strict=True):
             raw = f.phi([(a, "load_full"), (b, "load_tail")])
-            if value.type is Type.BOOL:
-                raw = self._m.compare("icmp ne", raw, Operand(raw.type, "zeroinitializer"))
-            self._lower.lanes[value] = raw
+            self._lower.lanes[value] = from_stored(self._m, raw, value.type)
 
     def _vector_load(self, pointer: Operand, type: Type) -> Operand:
-        kind = self._m.vector(_stored(type))
-        return self._f.value(kind, f"load {kind}, {pointer}, align {ELEMENT_BYTES[_stored(type)]}")
+        kind = self._m.vector(stored(type))
+        return self._f.value(kind, f"load {kind}, {pointer}, align {ELEMENT_BYTES[stored(type)]}")
 
     def _masked_load(self, pointer: Operand, type: Type, mask: Operand) -> Operand:
-        kind = self._m.vector(_stored(type))
+        kind = self._m.vector(stored(type))
         if self._width == 1:  # never reached: a group of one is full
             return Operand(kind, "zeroinitializer")
-        align = Operand("i32", str(ELEMENT_BYTES[_stored(type)]))
+        align = Operand("i32", str(ELEMENT_BYTES[stored(type)]))
         zero = Operand(kind, "zeroinitializer")
         return self._f.call(kind, f"llvm.masked.load.{suffix(kind)}.p0", [pointer, align, mask, zero])
 
@@ -172,10 +164,9 @@ class _Launch:
             if role is Role.SUM:
                 self._add_to_sum(place.argument, place.component, lane, i, mask, value.type)
             else:
-                if value.type is Type.BOOL:
-                    lane = self._m.convert("zext", lane, self._m.vector("i8"))
+                lane = to_stored(self._m, lane, value.type)
                 pointer = self._pointers[place.argument, place.component, True]
-                writes.append((lane, self._at(pointer, i, value.type), ELEMENT_BYTES[_stored(value.type)]))
+                writes.append((lane, self._at(pointer, i, value.type), ELEMENT_BYTES[stored(value.type)]))
         f.branch(full, "store_full", "store_tail")
         f.start("store_full")
         for lane, pointer, align in writes:
@@ -241,8 +232,3 @@ class _Launch:
         if total.type == element:
             return total
         return f.value(element, f"extractelement {total}, i64 0")
-
-
-def _stored(type: Type) -> str:
-    """The element of a plane in memory: a bool is a byte."""
-    return "i8" if type is Type.BOOL else ELEMENTS[type]

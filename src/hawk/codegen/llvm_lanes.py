@@ -207,6 +207,22 @@ class LlvmLanes(Lanes):
         name = f"llvm.masked.gather.{suffix(kind)}.v{self.width}p0"
         return self.f.call(kind, name, [where, size, every, Operand(kind, "poison")])
 
+    def scatter(self, element: str, base: Operand, index: Operand, value: Operand, mask: Operand | None) -> None:
+        """Set element `index` of the array at `base`, in the lanes of `mask` (None: all)."""
+        where = self.f.value(self.vector("ptr"), f"getelementptr {element}, {base}, {index}")
+        if self.width == 1:
+            self.f.line(f"store {value}, {where}")  # a lane that does not take part has jumped over this
+            return
+        size = Operand("i32", str(ELEMENT_BYTES[element]))
+        name = f"llvm.masked.scatter.{suffix(value.type)}.v{self.width}p0"
+        self.f.call_void(name, [value, where, size, mask or self.splat("i1", "true")])
+
+    def iota(self) -> Operand:
+        """0, 1, 2, ... as i64."""
+        if self.width == 1:
+            return Operand("i64", "0")
+        return Operand(self.vector("i64"), f"<{', '.join(f'i64 {k}' for k in range(self.width))}>")
+
     def rare(self, mask: Operand, usual: Operand, slow: Callable[[], Operand]) -> Operand:
         before, inside, after = self.f.block, self.f.fresh("rare"), self.f.fresh("usual")
         self.f.branch(self.any(mask), inside, after)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from ..elementary.real_ops import REAL_OPS
 from ..ir.ops import ELEMENTARY
-from ..ir.program import Argument, Instr, Program, Region, Role, Value
+from ..ir.program import Instr, Program, Region, Role, Tape, Value
 from ..ir.types import Type
 from .llvm_lanes import LlvmLanes, suffix
 from .text import Function, Operand, phi_text
@@ -146,14 +146,14 @@ class Lowering:
     """Emits a program's instructions into a function, `width` lanes at a time.
 
     `scalars` holds the values all samples share, `lanes` the others. `mask` is the lanes that take part
-    (None: all). `tables` gives the base pointer of each table argument, `scatter` adds to a table sum.
+    (None: all). `bases` gives the base pointer of each table argument.
     """
 
     def __init__(self, function: Function, width: int, program: Program) -> None:
         self.f = function
         self.width = width
         self._program = program
-        self._tables = {a.name: a for a in program.arguments if a.role in (Role.TABLE, Role.TABLE_SUM)}
+        self._shared = {a.name: a for a in program.arguments if a.role in (Role.TABLE, Role.TABLE_SUM)}
         self._wide = {bits: LlvmLanes(function, width, bits) for bits in (64, 32)}
         self._single = {bits: LlvmLanes(function, 1, bits) for bits in (64, 32)}
         self.scalars: dict[Value, Operand] = {}
@@ -161,6 +161,12 @@ class Lowering:
         self.mask: Operand | None = None
         self.bases: dict[str, Operand] = {}
         self.first_sample: Operand | None = None
+        self._tapes = {t.name: (t, self._allocated(t)) for t in program.tapes}
+
+    def _allocated(self, tape: Tape) -> Operand:
+        """A row of lanes for each element."""
+        size = tape.capacity * self.width
+        return self.f.value("ptr", f"alloca [{size} x {stored(tape.type)}], align 64")
 
     def machine(self, bits: int = 64) -> LlvmLanes:
         return self._wide[bits]
@@ -187,6 +193,10 @@ class Lowering:
                 self._if(instr)
             elif instr.op == "loop":
                 self._loop(instr)
+            elif instr.op in ("load", "store"):
+                self._tape(instr)
+            elif instr.op == "most":
+                self.scalars[instr.result] = self._most(instr.args[0])
             elif self._is_uniform(instr):
                 self._uniform(instr)
             else:
@@ -194,7 +204,7 @@ class Lowering:
                 self.lanes[instr.result] = self._scalar(self._wide, instr, args)
 
     def _is_uniform(self, instr: Instr) -> bool:
-        if instr.regions or instr.op in ("sample", "scatter"):
+        if instr.regions or instr.op in ("sample", "scatter", "load", "store", "most"):
             return False
         return all(a in self.scalars for a in instr.args)
 
@@ -210,7 +220,7 @@ class Lowering:
         if instr.op == "cast":
             return convert(m, args[0], instr.args[0].type, result)
         if instr.op == "table":
-            index = self._clamped(m, args[0], self._tables[str(instr.attr)])
+            index = self._inside(m, args[0], self._shared[str(instr.attr)].size)
             return m.gather(ELEMENTS[result], self.bases[str(instr.attr)], index)
         if instr.op == "sample":
             assert self.first_sample is not None
@@ -220,10 +230,48 @@ class Lowering:
             return REAL_OPS[instr.op](machines[32 if subject is Type.F32 else 64], *args)  # type: ignore[no-any-return]
         return INTEGERS[instr.op](m, subject, args)
 
-    def _clamped(self, m: LlvmLanes, index: Operand, table: Argument) -> Operand:
+    def _inside(self, m: LlvmLanes, index: Operand, size: int) -> Operand:
+        """An index clamped into 0 ... size - 1, as i64."""
         low = INTEGERS["maximum"](m, Type.I32, [index, _literal(m, Type.I32, 0)])
-        inside = INTEGERS["minimum"](m, Type.I32, [low, _literal(m, Type.I32, table.size - 1)])
-        return m.convert("sext", inside, m.vector("i64"))
+        clamped = INTEGERS["minimum"](m, Type.I32, [low, _literal(m, Type.I32, size - 1)])
+        return m.convert("sext", clamped, m.vector("i64"))
+
+    # tapes: rows of lanes in local memory
+
+    def _tape(self, instr: Instr) -> None:
+        """One row where all lanes agree on the index; element by element where they do not."""
+        tape, base = self._tapes[str(instr.attr)]
+        m = self._wide[64]
+        row = self.scalars.get(instr.args[0])
+        element = stored(tape.type)
+        if row is not None:
+            start = m.f.value("i64", f"mul {self._inside(self._single[64], row, tape.capacity)}, {self.width}")
+            where = self.f.value("ptr", f"getelementptr {element}, {base}, {start}")
+            if instr.op == "store":
+                self.f.line(f"store {to_stored(m, self.lane(instr.args[1]), tape.type)}, {where}, align 4")
+            else:
+                kind = m.vector(element)
+                raw = self.f.value(kind, f"load {kind}, {where}, align {4 if self.width > 1 else 1}")
+                self.lanes[instr.result] = from_stored(m, raw, tape.type)
+            return
+        rows = self._inside(m, self.lane(instr.args[0]), tape.capacity)
+        scaled = m.binary("mul", rows, m.splat("i64", str(self.width)))
+        index = m.binary("add", scaled, m.iota())
+        if instr.op == "store":
+            m.scatter(element, base, index, to_stored(m, self.lane(instr.args[1]), tape.type), self.mask)
+        else:
+            self.lanes[instr.result] = from_stored(m, m.gather(element, base, index), tape.type)
+
+    def _most(self, value: Value) -> Operand:
+        """The largest over the lanes that take part."""
+        if value in self.scalars:
+            return self.scalars[value]
+        lane = self.lanes[value]
+        if self.width == 1:
+            return lane
+        if self.mask is not None:
+            lane = self._wide[64].select(self.mask, lane, Operand(lane.type, "zeroinitializer"))
+        return self.f.call(ELEMENTS[value.type], f"llvm.vector.reduce.smax.{suffix(lane.type)}", [lane])
 
     # structure
 
@@ -275,6 +323,46 @@ class Lowering:
             self.lanes[result] = self.f.phi([(values[k], end) for values, end in sides])
 
     def _loop(self, instr: Instr) -> None:
+        (region,) = instr.regions
+        limit = self.scalars.get(instr.args[0])
+        if limit is not None and self._always(instr.args[1], ()) and self._always(region.yields[0], region.body):
+            self._counted_loop(instr, limit)
+        else:
+            self._masked_loop(instr)
+
+    def _always(self, value: Value, body: Sequence[Instr]) -> bool:
+        """Whether a condition is the constant true."""
+        if value in self.scalars:
+            return self.scalars[value] == Operand("i1", "true")
+        return any(i.op == "const" and i.attr is True and i.results == (value,) for i in body)
+
+    def _counted_loop(self, instr: Instr, limit: Operand) -> None:
+        """All lanes run the same number of trips: nothing is masked."""
+        (region,) = instr.regions
+        f = self.f
+        starts = [self.lane(a) for a in instr.args[2:]]
+        before, head, after = f.block, f.fresh("loop"), f.fresh("left")
+        f.branch(f.value("i1", f"icmp sgt {limit}, 0"), head, after)
+        f.start(head)
+        slots = [f.placeholder() for _ in range(1 + len(starts))]
+        trip = Operand("i32", f"%{f.fresh('trip')}")
+        carried = [Operand(v.type, f"%{f.fresh('c')}") for v in starts]
+        self.scalars[region.params[0]] = trip
+        self.lanes.update(zip(region.params[1:], carried, strict=True))
+        self.block(region.body)
+        following = [self.lane(y) for y in region.yields[1:]]
+        step = f.value("i32", f"add {trip}, 1")
+        end = f.block
+        f.branch(f.value("i1", f"icmp slt {step}, {limit.text}"), head, after)
+        starts_all, back = [Operand("i32", "0"), *starts], [step, *following]
+        for slot, name, start, value in zip(slots, [trip, *carried], starts_all, back, strict=True):
+            f.fill(slot, f"{name.text} = {phi_text([(start, before), (value, end)])}")
+        f.start(after)
+        self.scalars[instr.results[0]] = INTEGERS["maximum"](self._single[64], Type.I32, [limit, Operand("i32", "0")])
+        for result, start, value in zip(instr.results[1:], starts, following, strict=True):
+            self.lanes[result] = f.phi([(start, before), (value, end)])
+
+    def _masked_loop(self, instr: Instr) -> None:
         """Lanes run in step; those that have ended keep their values until the last one ends."""
         (region,) = instr.regions
         f, m = self.f, self._wide[64]
@@ -316,6 +404,19 @@ def _constant(m: LlvmLanes, type: Type, number: object) -> Operand:
     if type.is_real:
         return LlvmLanes(m.f, m.width, 32 if type is Type.F32 else 64).real(float(number))
     return m.splat(ELEMENTS[type], str(bool(number)).lower() if type is Type.BOOL else str(int(number)))
+
+
+def stored(type: Type) -> str:
+    """The element of a plane or tape in memory: a bool is a byte."""
+    return "i8" if type is Type.BOOL else ELEMENTS[type]
+
+
+def to_stored(m: LlvmLanes, lane: Operand, type: Type) -> Operand:
+    return m.convert("zext", lane, m.vector("i8")) if type is Type.BOOL else lane
+
+
+def from_stored(m: LlvmLanes, raw: Operand, type: Type) -> Operand:
+    return m.compare("icmp ne", raw, Operand(raw.type, "zeroinitializer")) if type is Type.BOOL else raw
 
 
 def _weight(body: Sequence[Instr]) -> int:

@@ -164,7 +164,7 @@ def _vjp(name: str, program: Program, wrt: tuple[str, ...]) -> Program:
                 zero_or = found.get(Place(wanted, k))
                 value = zero_or if zero_or is not None else b.const(0.0, a.type)
                 outputs_.append((Place(adjoint_name(wanted), k), value))
-    return Program(name, tuple(arguments), tuple(inputs), tuple(b.body), tuple(outputs_),
+    return Program(name, tuple(arguments), tuple(inputs), tuple(b.body), tuple(outputs_), tapes=tuple(engine.tapes),
                    effects=frozenset(adjoint_name(t) for t in wanted_tables))  # fmt: skip
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir.build import Builder
-from ..ir.program import Instr, Region, Value
+from ..ir.program import Instr, Region, Tape, Value, walk
 from ..ir.types import Type
-from .errors import DerivativeError, no_rule
+from .errors import no_rule
+from .loops import LoopTapes, primal_loop, transpose_loop
 from .partials import PARTIALS, Calculus, note_constant
 
 
@@ -19,69 +20,97 @@ class Reverse:
     """Emits a primal body, untouched (`primal`), then the adjoints of what it read (`transpose`).
 
     `env` maps primal values to emitted ones, `adjoints` the active primal values to the adjoint gathered so
-    far. `tables` maps a table to the table sum of its adjoint.
+    far. `tables` maps a table to the table sum of its adjoint. `tapes` are those its loops were given.
     """
 
     def __init__(self, kernel: str, builder: Builder, active: set[Value], tables: dict[str, str]) -> None:
-        self._kernel = kernel
-        self._b = builder
-        self._active = active
+        self.kernel = kernel
+        self.b = builder
+        self.active = active
         self._tables = tables
-        self._constants: dict[Value, float] = {}
+        self.constants: dict[Value, float] = {}
         self.env: dict[Value, Value] = {}
         self.adjoints: dict[Value, Value] = {}
+        self.tapes: list[Tape] = []
+        self.tapes_of: dict[Instr, LoopTapes] = {}
+
+    def new_tape(self, type: Type, capacity: int) -> str:
+        self.tapes.append(Tape(f"tape{len(self.tapes)}", type, capacity))
+        return self.tapes[-1].name
 
     # the primal
 
     def primal(self, body: Sequence[Instr]) -> None:
         for instr in body:
-            self._b.span, self._b.frozen = instr.span, instr.frozen
+            self.b.span, self.b.frozen = instr.span, instr.frozen
             if instr.op == "if":
                 self._primal_if(instr)
             elif instr.op == "loop":
-                raise DerivativeError(f"{self._kernel}: a loop cannot be reversed", instr.span)
+                primal_loop(self, instr)
             elif instr.op != "scatter":  # a derivative writes adjoints only, not the primal's outputs
                 types = [r.type for r in instr.results]
-                new = self._b.emit(instr.op, [self.env[a] for a in instr.args], types, instr.attr)
+                new = self.b.emit(instr.op, [self.env[a] for a in instr.args], types, instr.attr)
                 self.env.update(zip(instr.results, new, strict=True))
-                note_constant(self._constants, self._b.body[-1])
-        self._b.frozen = False
+                note_constant(self.constants, self.b.body[-1])
+        self.b.frozen = False
+
+    def replay(self, body: Sequence[Instr]) -> None:
+        """Emit a primal body that is only run again to advance: nothing is kept for a reverse of it."""
+        for instr in body:
+            self.b.span, self.b.frozen = instr.span, instr.frozen
+            if instr.op == "scatter":
+                continue
+            regions = tuple(self._replayed(r) for r in instr.regions)
+            self.b.span, self.b.frozen = instr.span, instr.frozen
+            types = [r.type for r in instr.results]
+            new = self.b.emit(instr.op, [self.env[a] for a in instr.args], types, instr.attr, regions)
+            self.env.update(zip(instr.results, new, strict=True))
+        self.b.frozen = False
+
+    def _replayed(self, region: Region) -> Region:
+        params = tuple(Value(p.type) for p in region.params)
+        self.env.update(zip(region.params, params, strict=True))
+        with self.b.block() as body:
+            self.replay(region.body)
+        return Region(params, tuple(body), tuple(self.env[y] for y in region.yields))
 
     def _primal_if(self, instr: Instr) -> None:
         bodies, insides = [], []
         for region in instr.regions:
-            with self._b.block() as body:
+            with self.b.block() as body:
                 self.primal(region.body)
             bodies.append(body)
             insides.append(_defined(region.body))
         then, other = instr.regions
         regions = []
         for region, body, first in ((then, bodies[0], True), (other, bodies[1], False)):
-            with self._b.block() as tail:
-                exports = [self.env[v] if first else self._nothing(v.type) for v in insides[0]]
-                exports += [self._nothing(v.type) if first else self.env[v] for v in insides[1]]
+            with self.b.block() as tail:
+                exports = [self.env[v] if first else self.nothing(v.type) for v in insides[0]]
+                exports += [self.nothing(v.type) if first else self.env[v] for v in insides[1]]
             yields = (*(self.env[y] for y in region.yields), *exports)
             regions.append(Region((), (*body, *tail), yields))
-        self._b.span, self._b.frozen = instr.span, instr.frozen
-        new = self._b.if_(self.env[instr.args[0]], *regions)
+        self.b.span, self.b.frozen = instr.span, instr.frozen
+        new = self.b.if_(self.env[instr.args[0]], *regions)
         self.env.update(zip((*instr.results, *insides[0], *insides[1]), new, strict=True))
 
-    def _nothing(self, type: Type) -> Value:
-        return self._b.const(False if type is Type.BOOL else 0.0 if type.is_real else 0, type)
+    def nothing(self, type: Type) -> Value:
+        return self.b.const(False if type is Type.BOOL else 0.0 if type.is_real else 0, type)
 
     # its transpose
 
     def give(self, value: Value, adjoint: Value) -> None:
         """Add a contribution to the adjoint of `value`, if it is one that varies."""
-        if value in self._active:
+        if value in self.active:
             known = self.adjoints.get(value)
-            self.adjoints[value] = adjoint if known is None else self._b("add", known, adjoint)
+            self.adjoints[value] = adjoint if known is None else self.b("add", known, adjoint)
 
     def transpose(self, body: Sequence[Instr]) -> None:
         for instr in reversed(body):
-            self._b.span = instr.span
+            self.b.span = instr.span
             if instr.op == "if":
                 self._transpose_if(instr)
+            elif instr.op == "loop":
+                transpose_loop(self, instr)
             elif instr.op == "scatter":
                 self._transpose_scatter(instr)
             elif instr.result in self.adjoints:
@@ -89,32 +118,36 @@ class Reverse:
 
     def _transpose_scalar(self, instr: Instr, adjoint: Value) -> None:
         if instr.op == "table":
-            self._b.scatter(self._tables[str(instr.attr)], self.env[instr.args[0]], adjoint)
+            self.b.scatter(self._tables[str(instr.attr)], self.env[instr.args[0]], adjoint)
             return
         row = PARTIALS.get(instr.op)
         if row is None:
-            raise no_rule(instr, self._kernel)
+            raise no_rule(instr, self.kernel)
         args = tuple(self.env[a] for a in instr.args)
-        linears = row(Calculus(self._b, self._constants), args, self.env[instr.result])
+        linears = row(Calculus(self.b, self.constants), args, self.env[instr.result])
         for arg, linear in zip(instr.args, linears, strict=True):
-            if linear is not None and arg in self._active:
-                self.give(arg, linear(self._b, adjoint))
+            if linear is not None and arg in self.active:
+                self.give(arg, linear(self.b, adjoint))
 
     def _transpose_scatter(self, instr: Instr) -> None:
         """A scatter adds a value to a table sum; the value's adjoint is the seed at that index."""
         index, value = instr.args
-        if value in self._active:
+        if value in self.active:
             seeds = self._tables[str(instr.attr)]
-            self.give(value, self._b.table(seeds, self.env[index], value.type))
+            self.give(value, self.b.table(seeds, self.env[index], value.type))
+
+    def scatters(self, instr: Instr) -> bool:
+        """Whether a structured instruction adds to a table sum, whose seeds are no adjoint of a result."""
+        return any(i.op == "scatter" for r in instr.regions for i in walk(r.body))
 
     def _transpose_if(self, instr: Instr) -> None:
         seeds = {k: self.adjoints.pop(r) for k, r in enumerate(instr.results) if r in self.adjoints}
-        if not seeds and not any(_scatters(r) for r in instr.regions):
+        if not seeds and not self.scatters(instr):
             return
         outer, found = self.adjoints, []
         for region in instr.regions:
             inside = _defined(region.body)
-            with self._b.block() as body:
+            with self.b.block() as body:
                 self.adjoints = {}
                 for k, seed in seeds.items():
                     self.give(region.yields[k], seed)
@@ -124,11 +157,11 @@ class Reverse:
         values = list(dict.fromkeys([*found[0][1], *found[1][1]]))
         regions = []
         for body, adjoints in found:
-            with self._b.block() as tail:
-                yields = tuple(adjoints.get(v) or self._nothing(v.type) for v in values)
+            with self.b.block() as tail:
+                yields = tuple(adjoints.get(v) or self.nothing(v.type) for v in values)
             regions.append(Region((), (*body, *tail), yields))
-        self._b.span = instr.span
-        for value, adjoint in zip(values, self._b.if_(self.env[instr.args[0]], *regions), strict=True):
+        self.b.span = instr.span
+        for value, adjoint in zip(values, self.b.if_(self.env[instr.args[0]], *regions), strict=True):
             self.give(value, adjoint)
 
 
@@ -141,7 +174,3 @@ def _defined(body: Sequence[Instr]) -> list[Value]:
                 inside.update(dict.fromkeys(_defined(region.body)))
         inside.update(dict.fromkeys(instr.results))
     return list(inside)
-
-
-def _scatters(region: Region) -> bool:
-    return any(i.op == "scatter" or any(_scatters(r) for r in i.regions) for i in region.body)

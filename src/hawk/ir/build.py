@@ -59,6 +59,12 @@ class Builder:
     def scatter(self, argument: str, index: Value, value: Value) -> None:
         self.emit("scatter", (index, value), (), attr=argument)
 
+    def load(self, tape: str, index: Value, type: Type) -> Value:
+        return self.emit("load", (index,), (type,), attr=tape)[0]
+
+    def store(self, tape: str, index: Value, value: Value) -> None:
+        self.emit("store", (index, value), (), attr=tape)
+
     @contextmanager
     def block(self) -> Iterator[list[Instr]]:
         """Collect what is emitted inside into a list of its own, to become a region."""

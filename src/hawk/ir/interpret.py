@@ -98,6 +98,7 @@ class _Interpreter:
         self._n = self._samples()
         self._env: dict[Value, Array] = {}
         self._mask = np.ones(self._n, bool)
+        self._tapes = {t.name: np.zeros((t.capacity, self._n), self._dtype(t.type)) for t in program.tapes}
         self._sums = {a.name: np.zeros(a.shape, self._dtype(a.type)) for a in program.arguments
                       if a.role is Role.TABLE_SUM}  # fmt: skip
 
@@ -141,6 +142,10 @@ class _Interpreter:
                 index, value = (self._env[a] for a in instr.args)
                 target = self._sums[str(instr.attr)].reshape(-1)
                 np.add.at(target, self._clamp(index, target.size)[self._mask], value[self._mask])
+            elif instr.op == "store":
+                index, value = (self._env[a] for a in instr.args)
+                tape, columns = self._tapes[str(instr.attr)], np.flatnonzero(self._mask)
+                tape[self._clamp(index, len(tape))[columns], columns] = value[columns]
             else:
                 self._env[instr.result] = self._scalar(instr, [self._env[a] for a in instr.args])
 
@@ -155,6 +160,11 @@ class _Interpreter:
             return cast(args[0], dtype)
         if instr.op == "sample":
             return np.arange(self._n, dtype=np.int64)
+        if instr.op == "load":
+            tape = self._tapes[str(instr.attr)]
+            return tape[self._clamp(args[0], len(tape)), np.arange(self._n)]
+        if instr.op == "most":
+            return np.full(self._n, args[0].max(initial=0), dtype)
         if instr.op == "table":
             flat = self._planes[str(instr.attr)].astype(dtype, copy=False).reshape(-1)
             return flat[self._clamp(args[0], flat.size)]

@@ -127,6 +127,10 @@ _TABLE = (
     # memory shared by the samples
     ("table", 1, _given, "element `index` (flat, I32) of the table named by `attr`, the index clamped into it"),
     ("scatter", 2, _given, "adds a real to element `index` of the table sum named by `attr`; no result"),
+    # local memory of one sample
+    ("load", 1, _given, "element `index` (I32) of the tape named by `attr`, the index clamped into it"),
+    ("store", 2, _given, "sets element `index` of the tape named by `attr`; no result"),
+    ("most", 1, _integer, "some number >= x, the same for all samples computed together; a result may not depend on it"),
     ("sample", 0, _given, "the index of this sample in the batch, I64"),
     # structure
     ("if", 1, _given, "region 0 if the condition holds, else region 1; the results are its yields"),

@@ -22,6 +22,7 @@ class _Printer:
             shape = "x".join(map(str, a.shape)) or "scalar"
             marks = "".join([f" axes={','.join(a.axes)}" if a.axes else "", " samples_first" if a.samples_first else ""])
             out.append(f"  {a.role.value} {a.name}: {shape} {a.type.value}{marks}")
+        out += [f"  tape {t.name}: {t.capacity} {t.type.value}" for t in p.tapes]
         for place, value in p.inputs:
             out.append(f"  {self._new(value)} = read {place.argument}[{place.component}] : {value.type.value}")
         out += self._block(p.body, "  ")

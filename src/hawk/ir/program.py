@@ -52,7 +52,11 @@ class Region:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instr:
-    """One operation. ``attr`` is the number of a ``const`` and the argument name of a ``table``/``scatter``."""
+    """One operation.
+
+    `attr` is the number of a ``const``, the argument of a ``table`` or ``scatter``, the tape of a ``load`` or
+    ``store``.
+    """
 
     op: str
     args: tuple[Value, ...]
@@ -111,6 +115,15 @@ class Place:
     component: int
 
 
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """Local memory of one sample: `capacity` values that the reverse of a loop keeps."""
+
+    name: str
+    type: Type
+    capacity: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """A kernel's IR. `returns` names output arguments that a call of the kernel allocates and returns."""
@@ -122,6 +135,7 @@ class Program:
     outputs: tuple[tuple[Place, Value], ...]
     returns: tuple[str, ...] = ()
     effects: frozenset[str] = field(default=frozenset())  # arguments written by `scatter`
+    tapes: tuple[Tape, ...] = ()
 
     def argument(self, name: str) -> Argument:
         for argument in self.arguments:

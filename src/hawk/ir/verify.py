@@ -24,6 +24,7 @@ class _Verifier:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._arguments = {a.name: a for a in program.arguments}
+        self._tapes = {t.name: t for t in program.tapes}
         self._defined: set[Value] = set()
 
     def run(self) -> None:
@@ -97,6 +98,12 @@ class _Verifier:
             role = Role.TABLE if instr.op == "table" else Role.TABLE_SUM
             self._need(argument is not None and argument.role is role, f"{instr.op}: no such table {instr.attr}")
             self._need(types[0] is Type.I32, f"{instr.op} takes an i32 index")
+        elif instr.op in ("load", "store"):
+            tape = self._tapes.get(str(instr.attr))
+            self._need(tape is not None, f"{instr.op}: no such tape {instr.attr}")
+            assert tape is not None
+            held = types[1] if instr.op == "store" else instr.result.type
+            self._need(types[0] is Type.I32 and held is tape.type, f"{instr.op}: wrong types for tape {tape.name}")
         else:
             expected = OPS[instr.op].rule(types)
             self._need(expected is not None, f"{instr.op} cannot take {types}")

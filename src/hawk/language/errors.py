@@ -24,6 +24,10 @@ class KernelError(SyntaxError):
         if span is not None:
             self.locate(span)
 
+    def inside(self, what: str) -> None:
+        """Say what the problem is a part of."""
+        self.problem, self.msg = f"{what}: {self.problem}", f"{what}: {self.msg}"
+
     def locate(self, span: Span) -> None:
         """Say where it happened, if that is not known yet."""
         if self.span is None:

@@ -11,6 +11,7 @@ import numpy as np
 from ..elementary.numpy_lanes import NumpyLanes
 from ..elementary.real_ops import REAL_OPS
 from ..ir.build import Builder
+from ..ir.interpret import INTEGERS
 from ..ir.ops import OPS
 from ..ir.program import Value
 from ..ir.types import Type
@@ -20,27 +21,24 @@ _NAMES = {Type.REAL: "a real", Type.I32: "an int32", Type.U32: "a uint32", Type.
 _LIMITS = {Type.I32: (-(2**31), 2**31 - 1), Type.U32: (0, 2**32 - 1), Type.I64: (-(2**63), 2**63 - 1)}
 
 
-class _Arithmetic:
-    """Python's operators on traced scalars and loop numbers; anything else is left to the other operand."""
+def _binary(op: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """The methods of a binary operator and of its reflection; they leave what is no scalar to the other operand."""
 
-    __slots__ = ()
-    __array_ufunc__ = None  # NumPy arrays and scalars leave mixed operators to us
+    def forward(self: Any, other: Any) -> Any:
+        return operate(op, self, other) if is_scalar(other) else NotImplemented
 
+    def reflected(self: Any, other: Any) -> Any:
+        return operate(op, other, self) if is_scalar(other) else NotImplemented
 
-def _dunder(op: str, swap: bool = False) -> Callable[[Any, Any], Any]:
-    def method(self: Any, other: Any) -> Any:
-        if not is_scalar(other):
-            return NotImplemented
-        return operate(op, other, self) if swap else operate(op, self, other)
-
-    return method
+    return forward, reflected
 
 
 @final
-class Traced(_Arithmetic):
+class Traced:
     """A scalar the kernel computes: an IR value and the builder it belongs to."""
 
     __slots__ = ("builder", "value")
+    __array_ufunc__ = None  # NumPy arrays and scalars leave mixed operators to us
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, builder: Builder, value: Value) -> None:
@@ -51,16 +49,35 @@ class Traced(_Arithmetic):
     def type(self) -> Type:
         return self.value.type
 
-    def __neg__(self) -> Traced:
+    __add__, __radd__ = _binary("+")
+    __sub__, __rsub__ = _binary("-")
+    __mul__, __rmul__ = _binary("*")
+    __truediv__, __rtruediv__ = _binary("/")
+    __floordiv__, __rfloordiv__ = _binary("//")
+    __mod__, __rmod__ = _binary("%")
+    __pow__, __rpow__ = _binary("**")
+    __and__, __rand__ = _binary("&")
+    __or__, __ror__ = _binary("|")
+    __xor__, __rxor__ = _binary("^")
+    __lshift__, __rlshift__ = _binary("<<")
+    __rshift__, __rrshift__ = _binary(">>")
+    __lt__ = _binary("<")[0]
+    __le__ = _binary("<=")[0]
+    __gt__ = _binary(">")[0]
+    __ge__ = _binary(">=")[0]
+    __eq__ = _binary("==")[0]
+    __ne__ = _binary("!=")[0]
+
+    def __neg__(self) -> Any:
         return apply("neg", self)
 
-    def __pos__(self) -> Traced:
+    def __pos__(self) -> Any:
         return self
 
-    def __abs__(self) -> Traced:
+    def __abs__(self) -> Any:
         return apply("abs", self)
 
-    def __invert__(self) -> Traced:
+    def __invert__(self) -> Any:
         if not self.type.is_int:
             _refuse(self, f"~ takes an integer, not {describe(self)}", "write `not x` for a bool")
         return apply("not", self)
@@ -96,7 +113,7 @@ class Traced(_Arithmetic):
 
 
 @final
-class Index(int, _Arithmetic):
+class Index(int):
     """The number of a trip of an unrolled loop: a Python int whose arithmetic with reals is the kernel's.
 
     A loop of many trips computes ``0.1 * i`` in the kernel's precision; so must an unrolled one.
@@ -206,16 +223,22 @@ def apply(op: str, *operands: Any) -> Any:
 
 
 def _evaluate(op: str, operands: tuple[Any, ...]) -> Any:
-    arrays = [np.array([float(x)]) for x in operands]
+    whole = not any(isinstance(x, float) for x in operands) and OPS[op].rule((Type.I64,) * len(operands)) is not None
     with np.errstate(all="ignore"):
-        return REAL_OPS[op](NumpyLanes(64), *arrays)[0].item()
+        if whole:
+            result = INTEGERS[op](*(np.array([x]) for x in operands))
+        else:
+            result = REAL_OPS[op](NumpyLanes(64), *(np.array([float(x)]) for x in operands))
+    return result[0].item()
 
 
 def cast(x: Any, type: Type) -> Any:
     """`x` converted to `type`; a Python number to the Python number it would become."""
     x = plain(x)
-    if is_symbolic(x):
-        return Traced(x.builder, lift(x.builder, x, common_type(x))) if common_type(x) is type else _cast(x, type)
+    if isinstance(x, Traced):
+        return x if x.type is type else Traced(x.builder, x.builder.cast(x.value, type))
+    if isinstance(x, Index) and not type.is_int:
+        return Traced(x.builder, lift(x.builder, x, type))
     if type is Type.BOOL:
         return bool(x)
     if type.is_real:
@@ -223,12 +246,19 @@ def cast(x: Any, type: Type) -> Any:
     if x != x:
         return 0
     low, high = _LIMITS[type]
-    return int(min(max(x, low), high))
+    return x if isinstance(x, Index) else int(min(max(x, low), high))
 
 
-def _cast(x: Traced | Index, type: Type) -> Traced:
-    own = common_type(x)
-    return Traced(x.builder, x.builder.cast(lift(x.builder, x, own), type))
+def where(condition: Any, chosen: Any, other: Any) -> Any:
+    """``select``: both sides are computed, the one not chosen contributes nothing."""
+    condition, chosen, other = plain(condition), plain(chosen), plain(other)
+    if not isinstance(condition, Traced):
+        return chosen if condition else other
+    if condition.type is not Type.BOOL:
+        _refuse(condition, f"where needs a bool, not {describe(condition)}", "write a comparison, for example x != 0")
+    builder = condition.builder
+    kind = common_type(chosen, other)
+    return Traced(builder, builder.select(condition.value, lift(builder, chosen, kind), lift(builder, other, kind)))
 
 
 def as_real(x: Any) -> Any:
@@ -278,18 +308,10 @@ def power(x: Any, exponent: Any) -> Any:
         if exponent == 0:
             return 1.0 if isinstance(exponent, float) or x.type.is_real else 1
         square = x * x if exponent > 1 else x
-        return {1: x, 2: square}.get(exponent) or (square * x if exponent == 3 else square * square)
+        if exponent < 3:
+            return square
+        return square * x if exponent == 3 else square * square
     if isinstance(x, Traced) and x.type.is_int and isinstance(exponent, int) and 4 < exponent < 64:
         half = power(x, int(exponent) // 2)
         return half * half * x if exponent % 2 else half * half
     return apply("pow", cast(x, Type.REAL), cast(exponent, Type.REAL))
-
-
-for _name, _symbol in {
-    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "and": "&",
-    "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
-}.items():  # fmt: skip
-    setattr(_Arithmetic, f"__{_name}__", _dunder(_symbol))
-    setattr(_Arithmetic, f"__r{_name}__", _dunder(_symbol, swap=True))
-for _name, _symbol in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items():
-    setattr(Traced, f"__{_name}__", _dunder(_symbol))

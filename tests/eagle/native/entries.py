@@ -1,12 +1,12 @@
-"""Compiled functions for executors, in the form that kernels have: void(const Address*, int64_t count)."""
+"""Compiled functions for executors: void(const Address*, int64_t count, int64_t first), as kernels are."""
 
 from __future__ import annotations
 
 import llvmlite.binding as llvm
 
-# For every sample: load `inputs` planes (double) as %x0, %x1, ..., compute %value, store it in the next plane.
+# For every sample: load `inputs` planes of doubles as %x0, %x1, ...; compute %value; store it in the next.
 _ELEMENTWISE = """
-define void @entry(ptr %addresses, i64 %count) {{
+define void @entry(ptr %addresses, i64 %count, i64 %first) {{
 start:
 {bases}
   br label %loop
@@ -26,7 +26,7 @@ end:
 
 # Writes the first sample of a plane's two components to the two components of a sum's partials.
 _FIRST = """
-define void @entry(ptr %addresses, i64 %count) {
+define void @entry(ptr %addresses, i64 %count, i64 %first) {
   %plane = load ptr, ptr %addresses
   %at.plane_stride = getelementptr i8, ptr %addresses, i64 8
   %plane_stride = load i64, ptr %at.plane_stride
@@ -46,7 +46,7 @@ define void @entry(ptr %addresses, i64 %count) {
 
 # Waits until the integer in a cell is not 0.
 _WAIT = """
-define void @entry(ptr %addresses, i64 %count) {
+define void @entry(ptr %addresses, i64 %count, i64 %first) {
 start:
   %cell = load ptr, ptr %addresses
   br label %loop
@@ -61,7 +61,7 @@ end:
 
 # Adds 1 to the double in a plane's first sample as many times as the cell says: slow on purpose.
 _SLOW = """
-define void @entry(ptr %addresses, i64 %count) {
+define void @entry(ptr %addresses, i64 %count, i64 %first) {
 start:
   %cell = load ptr, ptr %addresses
   %trips = load i64, ptr %cell
@@ -75,6 +75,34 @@ loop:
   store volatile double %new, ptr %plane
   %next = add i64 %i, 1
   %again = icmp slt i64 %next, %trips
+  br i1 %again, label %loop, label %end
+end:
+  ret void
+}
+"""
+
+# Adds the plane (second argument) to the element of a table sum (third) that the index plane (first) names.
+_SCATTER = """
+define void @entry(ptr %addresses, i64 %count, i64 %first) {
+start:
+  %indices = load ptr, ptr %addresses
+  %at.plane = getelementptr i8, ptr %addresses, i64 16
+  %plane = load ptr, ptr %at.plane
+  %at.table = getelementptr i8, ptr %addresses, i64 32
+  %table = load ptr, ptr %at.table
+  br label %loop
+loop:
+  %i = phi i64 [0, %start], [%next, %loop]
+  %at.index = getelementptr i64, ptr %indices, i64 %i
+  %index = load i64, ptr %at.index
+  %at.value = getelementptr REAL, ptr %plane, i64 %i
+  %value = load REAL, ptr %at.value
+  %element = getelementptr REAL, ptr %table, i64 %index
+  %old = load REAL, ptr %element
+  %new = fadd REAL %old, %value
+  store REAL %new, ptr %element
+  %next = add i64 %i, 1
+  %again = icmp slt i64 %next, %count
   br i1 %again, label %loop, label %end
 end:
   ret void
@@ -123,6 +151,15 @@ def scaled() -> Compiled:
 
 def first_of_block(real: str = "double") -> Compiled:
     return Compiled(_FIRST.replace("REAL", real))
+
+
+def scatter(real: str = "double") -> Compiled:
+    return Compiled(_SCATTER.replace("REAL", real))
+
+
+def number() -> Compiled:
+    """The output is the number of the sample in the batch, as a double."""
+    return elementwise(0, "  %k = add i64 %first, %i\n  %value = sitofp i64 %k to double")
 
 
 def wait_for_cell() -> Compiled:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from eagle._native import BLOCK, ordered_sum, tree_of_blocks
 
-SIZES = [0, 1, 2, 3, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1000, 256 * 3, 256 * 7, 256 * 7 + 1, 256 * 64 - 1]
+SIZES = [0, 1, 2, 3, 127, 128, 129, 255, 256, 257, 512, 513, 1000, 256 * 3, 256 * 7, 256 * 7 + 1, 16383]
 
 
 def pairwise(values: np.ndarray) -> np.floating:
@@ -39,7 +39,7 @@ def samples(n: int, dtype: str, seed: int = 0) -> np.ndarray:
     return (rng.standard_normal(n) * 10.0 ** rng.uniform(-6, 6, n)).astype(dtype)
 
 
-def bits(value: object, dtype: object) -> bytes:
+def bits(value: float | np.floating, dtype: str) -> bytes:
     return np.asarray(value, dtype).tobytes()
 
 
@@ -86,17 +86,17 @@ def test_passes_of_a_power_of_two_blocks_are_subtrees(dtype: str, n: int, q: int
     assert bits(tree_of_blocks(np.array(passes, dtype)), dtype) == bits(ordered_sum(values), dtype)
 
 
-def test_a_long_sum_lets_other_threads_run() -> None:
+def test_a_sum_long_enough_to_release_the_lock() -> None:
     values = samples(1 << 17, "float64")
     assert bits(ordered_sum(values), "float64") == bits(reference(values), "float64")
 
 
 def test_what_is_no_array_of_reals_is_refused() -> None:
-    with pytest.raises(TypeError, match="format 'l': pass float64 or float32"):
+    with pytest.raises(TypeError, match=r"format '[lq]': pass aligned float64 or float32"):
         ordered_sum(np.arange(3))
     with pytest.raises(ValueError, match="2 axes: pass one with 1 axis"):
         ordered_sum(np.zeros((3, 4)))
-    with pytest.raises(ValueError, match="not a multiple of its itemsize"):
+    with pytest.raises(TypeError, match="format '=d': pass aligned float64 or float32"):
         ordered_sum(np.zeros(4, np.dtype({"names": ["x"], "formats": ["f8"], "itemsize": 12}))["x"])
-    with pytest.raises(TypeError, match="buffer"):
+    with pytest.raises(TypeError, match="a list: pass an array"):
         ordered_sum([1.0, 2.0])  # type: ignore[arg-type]

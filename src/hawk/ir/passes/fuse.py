@@ -33,7 +33,7 @@ class _Fuse(Rewriter):
         new = self.keep(instr)
         if instr.op == "mul" and not self._is_static(new):
             self._products[new.result] = new
-        if not new.regions and instr.op not in ("table", "sample", "scatter") and self._is_static(new):
+        if not new.regions and instr.op not in ("table", "sample", "scatter", "load", "store", "most") and self._is_static(new):
             self._static.update(new.results)
 
     def region(self, region: Region) -> Region:

@@ -20,7 +20,6 @@ from .rewrite import Rewriter
 from .specialise import rounded
 
 _COMMUTATIVE = frozenset({"add", "mul", "eq", "ne", "and", "or", "xor"})
-_UNIQUE = frozenset({"if", "loop", "scatter"})  # never merged
 
 
 def simplify(program: Program, pins: bool = True) -> Program:
@@ -44,7 +43,7 @@ class _Simplify(Rewriter):
             self._if(instr)
         elif instr.op == "loop":
             self._loop(instr)
-        elif instr.op == "scatter":
+        elif instr.op in ("scatter", "store", "load"):  # memory: what is read depends on when
             self.keep(instr)
         else:
             self.env[instr.result] = self._scalar(instr)
@@ -88,7 +87,7 @@ class _Simplify(Rewriter):
         op, type = instr.op, self.type_of(instr.result.type)
         if op == "pin" and not self._pins:
             return args[0]
-        if op not in ("const", "pin", "sample", "table"):
+        if op not in ("const", "pin", "sample", "table", "most"):
             folded = self._fold(instr, args, type)
             if folded is not None:
                 return self._emit(Instr("const", (), (Value(type),), folded, span=instr.span, frozen=instr.frozen))

@@ -1,0 +1,303 @@
+"""Records: what one launch of a graph leaves for its reverse, and the rules that keep launches apart.
+
+The vjps recompute from the values each node read. Most of those still lie in the graph's own planes; one
+that a later step overwrites is copied just before. So a record points at planes that the next launch will
+change, and is only good until then, unless it is kept.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import final
+
+import numpy as np
+
+from .. import _native
+from ..devices.host import HostProgram
+from ..errors import Busy, RecordError
+from ..graph.nodes import Node
+from ..planes import Plane
+
+Access = tuple[int, str]  # (node, argument)
+
+
+@final
+class Recorder:
+    """What the launches of one recorded graph share: its description, the saved copies, whose turn it is.
+
+    ``planes`` numbers the graph's planes by memory; ``arguments[i]`` names what node i touches, and the
+    native description counts arguments by their place in that list.
+    """
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self.nodes = tuple(nodes)
+        self.planes: list[Plane] = []
+        self.arguments: list[list[str]] = []
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self.description = self._describe()
+        self._transposed = _native.transpose(self.description, [])
+        self._copies = [(c.before_node, self._copy_of(c.plane)) for c in self._transposed.copies]
+        self._lock = threading.Lock()
+        self._generation = 0
+        self._readers = 0
+        self._launching = self._live = self._whole = False
+        self._newest: LiveRecord | None = None
+
+    # the graph in numbers
+
+    def number(self, plane: Plane) -> int:
+        """The number of a plane: one for all views of the same memory."""
+        number = self._numbers.setdefault(plane.key, len(self.planes))
+        if number == len(self.planes):
+            self.planes.append(plane)
+        return number
+
+    def _describe(self) -> _native.Description:
+        described = []
+        for node in self.nodes:
+            reads, writes = node.reads(), node.writes()
+            names = [*reads, *(k for k in writes if k not in reads)]
+            self.arguments.append(names)
+            numbers = {k: (names.index(k), self.number(p)) for k, p in [*reads.items(), *writes.items()]}
+            described.append(
+                _native.Node(
+                    node.name,
+                    reads=[numbers[k] for k in reads],
+                    writes=[numbers[k] for k in writes],
+                    needs=[numbers[k] for k in node.needs()],
+                    differentiates=[numbers[k] for k in node.differentiates()],
+                )
+            )
+        return _native.Description(len(self.planes), described)
+
+    def _copy_of(self, number: int) -> Plane:
+        plane = self.planes[number]
+        return replace(plane, array=np.empty(plane.array.shape, plane.array.dtype))
+
+    def save_before(self, node: Node, device: HostProgram) -> None:
+        """Add the copies that must be made before `node` overwrites what a reverse will read."""
+        index = self.nodes.index(node)
+        for copy, (before, saved) in zip(self._transposed.copies, self._copies, strict=True):
+            if before == index:
+                source = device.plane(self.planes[copy.plane])
+                device.copy(device.plane(saved, writable=True), source, saved.argument)
+
+    def primals(self) -> dict[Access, Plane]:
+        """Where the values that each node's reverse needs lie after a launch."""
+        found = {}
+        for i, (node, sources) in enumerate(zip(self.nodes, self._transposed.sources, strict=True)):
+            for name, copy in zip(node.needs(), sources, strict=True):
+                found[i, name] = node.reads()[name] if copy < 0 else self._copies[copy][1]
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the copies."""
+        return sum(saved.array.nbytes for _, saved in self._copies)
+
+    # whose turn it is
+
+    def launch(self, run: Callable[[], None], n: int) -> None:
+        """One recording launch, if the last record allows it."""
+        if n != 1:
+            raise ValueError(
+                f"launch({n!r}): a graph built with record=True records one run per launch; call launch() once "
+                "for each, and reverse or keep() its record before the next"
+            )
+        with self._lock:
+            self._refuse_if_busy()
+            if self._live:
+                raise RecordError(self._live_message("launch() would overwrite what it points at"))
+            self._launching = True
+            self._whole = False
+            self._generation += 1
+            self._newest = None
+        try:
+            run()
+            self._whole = self._live = True
+        finally:
+            self._launching = False
+
+    def check_update(self) -> None:
+        """Raise unless params may change now."""
+        with self._lock:
+            self._refuse_if_busy()
+            if self._live:
+                raise RecordError(self._live_message("update() would change the params it was launched with"))
+
+    def newest(self) -> Record:
+        record = self._newest
+        if record is None:
+            if not self._whole:
+                why = "its last launch was interrupted" if self._generation else "it has not been launched"
+                raise RecordError(f"this graph has no record: {why}; call launch()")
+            record = self._newest = LiveRecord(self, self._generation)
+        return record
+
+    def _refuse_if_busy(self) -> None:
+        if self._launching:
+            raise Busy("another thread is launching this graph")
+        if self._readers:
+            raise Busy("a reverse is reading the record of this graph; launch or update it when that is done")
+
+    def _live_message(self, why: str) -> str:
+        return (
+            f"the record of generation {self._generation} is live, neither reversed nor kept, and {why}. Reverse "
+            "it first, keep a copy with record.keep(), or give it up with record.discard()"
+        )
+
+    def begin_read(self, generation: int) -> None:
+        with self._lock:
+            if self._launching:
+                raise Busy("another thread is launching this graph")
+            if generation != self._generation or not self._whole:
+                raise RecordError(
+                    f"this record is of generation {generation}, and the graph has launched again: the current one "
+                    f"is {self._generation}. Its planes hold newer values; keep() a record to reverse it later"
+                )
+            self._readers += 1
+
+    def end_read(self, done: bool) -> None:
+        with self._lock:
+            self._readers -= 1
+            self._live = self._live and not done
+
+    def newest_is_live(self) -> bool:
+        return self._live
+
+    def is_live(self, generation: int) -> bool:
+        return self._live and generation == self._generation
+
+
+class Record(ABC):
+    """One launch of a graph, ready to be reversed.
+
+    Attributes: ``generation``, which launch of the graph it is, counted from 1; ``recorder``.
+    """
+
+    def __init__(self, recorder: Recorder, generation: int) -> None:
+        self.recorder = recorder
+        self.generation = generation
+
+    @property
+    @abstractmethod
+    def live(self) -> bool:
+        """Whether it still stands in the way of the graph's next launch."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """The bytes it holds beside the graph's own planes."""
+
+    @abstractmethod
+    def keep(self) -> Record:
+        """A copy of all that the reverse reads, valid however often the graph runs again."""
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Give the record up, so that the graph can launch again without a reverse."""
+
+    @property
+    @abstractmethod
+    def primals_are_shared(self) -> bool:
+        """Whether every record of this graph reads the same arrays, so that a sweep built for one serves all."""
+
+    @abstractmethod
+    def primals(self) -> Mapping[Access, Plane]:
+        """The values each node's reverse reads, by node and argument."""
+
+    @abstractmethod
+    def reading(self) -> Reading:
+        """Hold the record still while a reverse reads it."""
+
+    def __repr__(self) -> str:
+        state = "live" if self.live else "not live"
+        return f"<{type(self).__name__} of generation {self.generation}, {state}, {self.nbytes:,} bytes>"
+
+
+class Reading:
+    """The time in which a reverse reads a record; the record counts as reversed if it ends well."""
+
+    __slots__ = ("_record",)
+
+    def __init__(self, record: LiveRecord | None) -> None:
+        self._record = record
+
+    def __enter__(self) -> None:
+        if self._record is not None:
+            self._record.recorder.begin_read(self._record.generation)
+
+    def __exit__(self, kind: object, *rest: object) -> None:
+        if self._record is not None:
+            self._record.recorder.end_read(done=kind is None)
+
+
+@final
+class LiveRecord(Record):
+    """The record of a graph's newest launch, in the graph's own planes."""
+
+    @property
+    def live(self) -> bool:
+        return self.recorder.is_live(self.generation)
+
+    @property
+    def nbytes(self) -> int:
+        return self.recorder.nbytes
+
+    def keep(self) -> Record:
+        with self.reading():
+            copies: dict[int, Plane] = {}
+            for plane in self.primals().values():
+                copies.setdefault(id(plane.array), replace(plane, array=plane.array.copy(order="C")))
+            return KeptRecord(self.recorder, self.generation, copies, self.primals())
+
+    def discard(self) -> None:
+        with self.reading():
+            pass
+
+    primals_are_shared = True
+
+    def primals(self) -> Mapping[Access, Plane]:
+        return self.recorder.primals()
+
+    def reading(self) -> Reading:
+        return Reading(self)
+
+
+@final
+class KeptRecord(Record):
+    """A record with copies of its own."""
+
+    def __init__(
+        self, recorder: Recorder, generation: int, copies: Mapping[int, Plane], primals: Mapping[Access, Plane]
+    ) -> None:
+        super().__init__(recorder, generation)
+        self._arrays = [plane.array for plane in copies.values()]
+        self._primals = {
+            access: replace(plane, array=copies[id(plane.array)].array) for access, plane in primals.items()
+        }
+
+    @property
+    def live(self) -> bool:
+        return False
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self._arrays)
+
+    def keep(self) -> Record:
+        return self
+
+    def discard(self) -> None:
+        """Nothing to do: a kept record is in no launch's way."""
+
+    primals_are_shared = False
+
+    def primals(self) -> Mapping[Access, Plane]:
+        return self._primals
+
+    def reading(self) -> Reading:
+        return Reading(None)

@@ -1,0 +1,164 @@
+"""The reverse of a recorded graph."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from hawk.ir.program import Argument
+
+from ..errors import Busy, RecordError, ReverseError, SeedError
+from ..graph.graph import Graph
+from ..planes import Array
+from .gradients import Gradients, Names, Report
+from .record import Record, Recorder
+from .sweep import Sweep
+
+
+def reverse(
+    record: Record, seeds: Mapping[str, object], *, vjps: Mapping[str, object] | None = None, strict: bool = False
+) -> Gradients:
+    """Reverse one launch: from seeds of outputs to the gradients of every real input, in one sweep.
+
+    `seeds` maps outputs to dJ/d(output), one value per sample each (the output's shape); outputs not named
+    do not enter J. An output goes by the name its node gave it, ``"node.plane"`` where that is ambiguous.
+    With ``strict=True`` a gradient that is not bitwise reproducible is refused.
+
+    In a loop, build a `Reverse` once instead: this builds one per call. Errors as in `Reverse`.
+    """
+    if not isinstance(record, Record):
+        raise TypeError(f"reverse() takes the record of a launch (graph.record), found {type(record).__name__}")
+    return _Reverser(record.recorder, vjps, strict)(record, seeds)
+
+
+@final
+class Reverse:
+    """The reverse of a recorded graph, built once and run for the record of each launch.
+
+    ``vjps`` maps the names of nodes to vjp plans of your own; every other node is reversed by the vjp that
+    eagle builds of its kernel.
+
+    Calling it raises SeedError for a seed that names no output, several, or an input, or that is not one
+    value per sample; RecordError for a record that is stale or of another graph; Busy while another thread
+    uses this object. The record counts as reversed only if the call returns.
+    """
+
+    def __init__(self, graph: Graph, vjps: Mapping[str, object] | None = None, *, strict: bool = False) -> None:
+        if not isinstance(graph, Graph):
+            raise TypeError(f"Reverse takes a graph built with record=True, found {type(graph).__name__}")
+        self._reverser = _Reverser(graph.recorder, vjps, strict)
+
+    def __call__(self, record: Record, seeds: Mapping[str, object]) -> Gradients:
+        return self._reverser(record, seeds)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seed:
+    """One output that can be seeded."""
+
+    node: int
+    plane: int
+    argument: Argument
+    shape: tuple[int, ...]
+    label: str
+
+
+class _Reverser:
+    """Sweeps by the set of outputs seeded; each is built when it is first asked for."""
+
+    def __init__(self, recorder: Recorder, vjps: Mapping[str, object] | None, strict: bool) -> None:
+        self._recorder = recorder
+        self._vjps = self._checked(vjps or {})
+        self._sweeps: dict[tuple[str, ...], tuple[list[_Seed], Sweep]] = {}
+        self._turn = threading.Lock()
+
+    def _checked(self, vjps: Mapping[str, object]) -> dict[int, object]:
+        names = [n.name for n in self._recorder.nodes]
+        for name, vjp in vjps.items():
+            if name not in names:
+                raise ReverseError(f"vjps[{name!r}]: the graph has no node of that name; it has {', '.join(names)}")
+            self._recorder.nodes[names.index(name)].check_vjp(vjp)
+        return {names.index(name): vjp for name, vjp in vjps.items()}
+
+    def __call__(self, record: Record, seeds: Mapping[str, object]) -> Gradients:
+        if record.recorder is not self._recorder:
+            raise RecordError("this record is of another graph; pass the record of the graph this Reverse was built for")
+        if not self._turn.acquire(blocking=False):
+            raise Busy("another thread is running this Reverse; build one for each thread")
+        try:
+            outputs, sweep = self._sweep(record, seeds)
+            given = tuple(_checked_seed(o, s) for o, s in zip(outputs, seeds.values(), strict=True))
+            with record.reading():
+                arrays = sweep.run(given)
+            return Gradients(sweep.names, arrays, Report(record.generation, sweep.names.bitwise))
+        finally:
+            self._turn.release()
+
+    def _sweep(self, record: Record, seeds: Mapping[str, object]) -> tuple[list[_Seed], Sweep]:
+        try:
+            key = tuple(seeds)
+        except TypeError:
+            raise SeedError(f"seeds maps outputs to arrays, found {type(seeds).__name__}") from None
+        if record.primals_are_shared:
+            found = self._sweeps.get(key)
+            if found is not None:
+                return found
+        outputs = [self._output(name) for name in key]
+        places = [(o.node, o.plane) for o in outputs]
+        for k, place in enumerate(places):
+            if place in places[:k]:
+                raise SeedError(f"seeds[{key[k]!r}] and seeds[{key[places.index(place)]!r}] are the same output")
+        made = outputs, Sweep(self._recorder, places, record.primals(), self._vjps)
+        if record.primals_are_shared:
+            self._sweeps[key] = made
+        return made
+
+    def _output(self, name: str) -> _Seed:
+        nodes = self._recorder.nodes
+        found = []
+        for i, node in enumerate(nodes):
+            for k, plane in node.writes().items():
+                if name in (k, f"{node.name}.{k}"):
+                    label = f"{node.name}.{k}"
+                    found.append(_Seed(i, self._recorder.number(plane), plane.argument, plane.array.shape, label))
+        if len(found) != 1:
+            raise SeedError(self._no_output(name, [f.label for f in found]))
+        if not found[0].argument.type.is_real:
+            raise SeedError(f"seeds[{name!r}]: {found[0].label} holds {found[0].argument.type.dtype} values and has no derivative")
+        return found[0]
+
+    def _no_output(self, name: object, found: list[str]) -> str:
+        if found:
+            return f"seeds[{name!r}] names several outputs: {', '.join(found)}; name one of them"
+        nodes = self._recorder.nodes
+        if any(name in (k, f"{n.name}.{k}") for n in nodes for k in n.reads()):
+            return (
+                f"seeds[{name!r}]: {name} is an input. A seed is dJ/d(output); the gradient with respect to {name} "
+                f"is grads[{name!r}] in what reverse returns"
+            )
+        outputs = ", ".join(f"{n.name}.{k}" for n in nodes for k in n.writes())
+        return f"seeds[{name!r}]: no node writes a plane of that name; the outputs are {outputs}"
+
+
+def _checked_seed(output: _Seed, seed: object) -> Array:
+    """A seed as a contiguous array of its output's dtype."""
+    dtype = output.argument.type.dtype
+    if type(seed) is np.ndarray and seed.dtype == dtype and seed.shape == output.shape and seed.flags.c_contiguous:
+        return seed
+    try:
+        array = np.asarray(seed)
+        if array.dtype.kind not in "fiub":
+            raise ValueError
+    except ValueError:
+        raise SeedError(f"the seed of {output.label} is no array of numbers: found {type(seed).__name__}") from None
+    if array.shape != output.shape:
+        raise SeedError(
+            f"the seed of {output.label} is dJ/d({output.label}), one value per sample: expected shape "
+            f"{output.shape}, found {array.shape}"
+        )
+    return np.ascontiguousarray(array, dtype)
+

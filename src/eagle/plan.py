@@ -1,0 +1,166 @@
+"""Plans: kernels compiled for a target, ready to be bound to planes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, final
+
+import hawk
+from hawk.codegen.compile import Entry, host_compiler
+from hawk.codegen.launch import slots
+from hawk.diff import Vjp
+from hawk.ir.program import Program, Role
+from hawk.ir.types import precision
+
+from .devices.host import HostProgram, Slot
+from .errors import ArgumentError, Busy
+from .exec import TARGETS, HostTeam
+from .planes import Plane, bind_planes, check_samples
+
+
+@final
+class Plan:
+    """A kernel compiled for the CPU at one precision.
+
+    Attributes: ``kernel``, ``mode`` ("float64" or "float32"), ``program`` (its IR).
+    """
+
+    def __init__(self, kernel: hawk.Kernel, mode: str, cache_dir: Path | None = None) -> None:
+        self.kernel = kernel
+        self.mode = mode
+        self.program: Program = kernel.program(mode)
+        self._cache_dir = cache_dir
+        self._entry: Entry = host_compiler().launch_entry(self.program, cache_dir)
+        self._slots = slots(self.program)
+
+    @property
+    def name(self) -> str:
+        return self.kernel.name
+
+    @property
+    def structure(self) -> type[HostTeam]:
+        return HostTeam
+
+    def bind(self, **planes: object) -> Bound:
+        """Bind every argument to an array (a Param to a number), checked by name before anything runs.
+
+        Planes are NumPy arrays of the plan's dtype, shape (n,) for a Scalar and (4, n) for a Vector[4];
+        arrays that the kernel writes are written in place at each launch. A Param's value is copied.
+
+        Raises ArgumentError for a missing, unknown or wrong kind of argument; PlaneError for a wrong dtype,
+        shape or layout, for a read-only output and for arrays that overlap.
+        """
+        return Bound(self, bind_planes(self.name, self.program.arguments, planes))
+
+    @cached_property
+    def derivative(self) -> hawk.Kernel:
+        """This kernel's vjp by all its real inputs. Raises DerivativeError where an op has no rule."""
+        return hawk.Kernel(f"{self.name}_vjp", hawk.diff.vjp(self.kernel))
+
+    @cached_property
+    def vjp(self) -> Plan:
+        """The plan of `derivative`, compiled when a reverse first needs it."""
+        return Plan(self.derivative, self.mode, self._cache_dir)
+
+    def call_step(self, device: HostProgram, places: Mapping[tuple[str, bool], Slot]) -> None:
+        """Add a launch to a device program. Places are keyed by (argument, is written)."""
+        sums = any(s.argument.role is Role.SUM for s in self._slots)
+        places_in_order = [places[s.argument.name, s.writes] for s in self._slots]
+        device.call(self._entry.address, places_in_order, any_count=not sums)
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(a.name for a in self.program.arguments)
+        return f"<plan of {self.name}({arguments}), {self.mode}, host>"
+
+
+@final
+class Bound:
+    """A plan bound to planes: one launch, to be run or added to a graph. It never changes."""
+
+    def __init__(self, plan: Plan, planes: Mapping[str, Plane]) -> None:
+        self.plan = plan
+        self.planes = dict(planes)
+        self.samples = check_samples(plan.name, self.planes.values())
+
+    @cached_property
+    def _device(self) -> HostProgram:
+        device = HostProgram(self.samples)
+        self.plan.call_step(device, place(device, self.plan, self.planes))
+        return device
+
+    def launch(self) -> None:
+        """Run the kernel once over all samples. Raises Busy if another thread is launching it."""
+        if not self._device.run():
+            raise Busy(f"{self.plan.name}: another thread is launching this binding; bind one for each thread")
+
+    def rebind(self, **planes: object) -> Bound:
+        """A binding with some arguments changed, the others kept. Errors as in `Plan.bind`."""
+        given = {name: plane.array for name, plane in self.planes.items()} | planes
+        return self.plan.bind(**given)
+
+    def __repr__(self) -> str:
+        return f"<{self.plan.name} bound to {self.samples} samples>"
+
+
+def place(device: HostProgram, plan: Plan, planes: Mapping[str, Plane]) -> dict[tuple[str, bool], Slot]:
+    """The places of a plan's arguments in a device program, each bound to its plane."""
+    places = {}
+    for slot in slots(plan.program):
+        plane = planes[slot.argument.name]
+        if slot.argument.role is Role.SUM:
+            places[slot.argument.name, True] = device.sum(slot.argument, plane.array)
+        else:
+            places[slot.argument.name, slot.writes] = device.plane(plane, writable=slot.writes)
+    return places
+
+
+def plan(plugin: Any, structure: type[HostTeam] = HostTeam) -> Plan:
+    """The plan of one built kernel (`hawk.artifact.plugins`), for a structure of `eagle.exec`."""
+    if structure is not HostTeam:
+        raise ArgumentError(f"structure={structure!r}: the structures of this machine are eagle.exec.HostTeam")
+    return Plan(plugin.kernel, plugin.mode)
+
+
+def auto(
+    kernels: Sequence[hawk.Kernel],
+    targets: Sequence[str] = ("host",),
+    *,
+    mode: str = "float64",
+    cache_dir: str | Path | None = None,
+) -> list[Plan]:
+    """Compile kernels for this machine and return their plans, in order. Also called ``eagle.deploy``.
+
+    `mode` is the precision, "float64" or "float32". Objects are kept in `cache_dir` (None: the user's cache
+    folder, or ``HAWK_CACHE_DIR``) and found there by the next process. A vjp is built when a reverse first
+    needs it, and kept beside its kernel.
+
+    Raises ArgumentError for what is no forward kernel, ValueError for an unknown target or mode.
+    """
+    if isinstance(kernels, hawk.Kernel) or not isinstance(kernels, Iterable):
+        raise ArgumentError("eagle.deploy takes a list of kernels: eagle.deploy([kernel])")
+    for target in targets:
+        if target not in TARGETS:
+            raise ValueError(f"targets={targets!r}: {target!r} is not a target of this machine; it has 'host'")
+    precision(mode)
+    kernels = list(kernels)
+    for kernel in kernels:
+        check_forward(kernel)
+    folder = None if cache_dir is None else Path(cache_dir)
+    return [Plan(kernel, mode, folder) for kernel in kernels]
+
+
+def check_forward(kernel: object) -> None:
+    """ArgumentError unless `kernel` is a kernel that can be a step forward."""
+    if not isinstance(kernel, hawk.Kernel):
+        hint = "; decorate it with @hawk.kernel" if callable(kernel) else ""
+        raise ArgumentError(f"expected a hawk kernel, found {kernel!r}{hint}")
+    if isinstance(kernel.definition, Vjp):
+        raise ArgumentError(
+            f"{kernel.name} is a vjp: it belongs to a reverse, never to a forward step. "
+            "eagle.diff.reverse builds and runs it for you"
+        )
+
+
+__all__ = ["Bound", "Plan", "auto", "plan"]

@@ -1,0 +1,73 @@
+"""Kernels: a per-sample step by name, from source or as the derivative of another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, final, overload
+
+from .ir.definition import Definition, Traced
+from .ir.printer import text
+from .ir.program import Program
+from .ir.types import precision
+from .ir.verify import verify
+from .language import trace
+from .stages import show
+
+
+@final
+class Kernel:
+    """A numerical step for one sample, to be built for a precision and run over batches.
+
+    Made by ``@hawk.kernel`` from a function, or as ``Kernel(name, vjp(other))`` from a derivative.
+
+    Attributes: ``name``; ``definition``, where its program comes from; ``__wrapped__``, the Python function
+    (None for a derivative).
+    """
+
+    def __init__(self, name: str, definition: Definition, function: Callable[..., Any] | None = None) -> None:
+        if not isinstance(definition, Definition):
+            raise TypeError(
+                f"Kernel({name!r}, ...): expected a derivative such as hawk.diff.vjp(kernel), found "
+                f"{type(definition).__name__}; to make a kernel of a function, decorate it with @hawk.kernel"
+            )
+        if not name.isidentifier():
+            raise ValueError(f"Kernel({name!r}, ...): a kernel's name is a Python identifier")
+        self.name = name
+        self.definition = definition
+        self.__wrapped__ = function
+        self.__doc__ = function.__doc__ if function is not None else None
+
+    def program(self, mode: str = "float64") -> Program:
+        """The kernel's IR for ``mode`` ("float64" or "float32")."""
+        return self.definition.program(precision(mode)).with_(name=self.name)
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(a.name for a in self.program().arguments)
+        return f"<hawk kernel {self.name}({arguments})>"
+
+    def __str__(self) -> str:
+        return text(self.program())
+
+
+@overload
+def kernel(function: Callable[..., Any]) -> Kernel: ...
+@overload
+def kernel(*, name: str | None = None) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(function: Callable[..., Any] | None = None, *, name: str | None = None) -> Any:
+    """Make a kernel of a function of one sample.
+
+    The function is read (not run) when it is decorated; every argument is annotated: ``Scalar``,
+    ``Vector[n]``, ``Param``, ``Mutable[...]`` and so on. Globals and closure variables are taken as
+    constants, as they are at that moment.
+
+    Raises KernelError, with file, line and what to write instead, for what the language cannot say.
+    """
+    if function is None:
+        return lambda f: kernel(f) if name is None else _traced(f, name)
+    return _traced(function, name)
+
+
+def _traced(function: Callable[..., Any], name: str | None) -> Kernel:
+    program = verify(trace(function, name))
+    show("traced", program.name, lambda: text(program))
+    return Kernel(program.name, Traced(program), function)

@@ -1,0 +1,360 @@
+"""What the expressions of a kernel mean."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..ir.program import Instr, walk
+from .bundles import Bundle, as_bundle
+from .calls import TracedFunction, call, native
+from .errors import KernelError
+from .frames import Frame
+from .structure import holds, name_of
+from .tables import TableValue
+from .tracer import Tracer, expression
+from .values import Index, Traced, apply, describe, is_scalar, operate, plain
+
+_BINARY: dict[type[ast.operator], tuple[str, Any]] = {
+    ast.Add: ("+", operator.add),
+    ast.Sub: ("-", operator.sub),
+    ast.Mult: ("*", operator.mul),
+    ast.Div: ("/", operator.truediv),
+    ast.FloorDiv: ("//", operator.floordiv),
+    ast.Mod: ("%", operator.mod),
+    ast.Pow: ("**", operator.pow),
+    ast.MatMult: ("@", operator.matmul),
+    ast.BitAnd: ("&", operator.and_),
+    ast.BitOr: ("|", operator.or_),
+    ast.BitXor: ("^", operator.xor),
+    ast.LShift: ("<<", operator.lshift),
+    ast.RShift: (">>", operator.rshift),
+}
+_COMPARE: dict[type[ast.cmpop], tuple[str, Any]] = {
+    ast.Lt: ("<", operator.lt),
+    ast.LtE: ("<=", operator.le),
+    ast.Gt: (">", operator.gt),
+    ast.GtE: (">=", operator.ge),
+    ast.Eq: ("==", operator.eq),
+    ast.NotEq: ("!=", operator.ne),
+}
+
+
+@expression(ast.Constant)
+def constant(t: Tracer, frame: Frame, node: ast.Constant) -> Any:
+    return node.value
+
+
+@expression(ast.Name)
+def name(t: Tracer, frame: Frame, node: ast.Name) -> Any:
+    return frame.read(node.id, t.span)
+
+
+@expression(ast.NamedExpr)
+def named(t: Tracer, frame: Frame, node: ast.NamedExpr) -> Any:
+    frame.bind(node.target.id, t.evaluate(frame, node.value))
+    return frame.read(node.target.id, t.span)
+
+
+@expression(ast.BinOp)
+def binary(t: Tracer, frame: Frame, node: ast.BinOp) -> Any:
+    return operate_on(t, node.op, t.evaluate(frame, node.left), t.evaluate(frame, node.right))
+
+
+def operate_on(t: Tracer, op: ast.operator, a: Any, b: Any) -> Any:
+    """A binary operator on any two values."""
+    symbol, function = _BINARY[type(op)]
+    if symbol != "@" and is_scalar(a) and is_scalar(b) and isinstance(plain(a), Index) | isinstance(plain(b), Index):
+        return operate(symbol, a, b)
+    return t.heap.made(native(f"{name_of(a)} {symbol} {name_of(b)}", function, a, b))
+
+
+@expression(ast.UnaryOp)
+def unary(t: Tracer, frame: Frame, node: ast.UnaryOp) -> Any:
+    value = t.evaluate(frame, node.operand)
+    if isinstance(node.op, ast.Not):
+        truth = t.truth(value)
+        return apply("not", truth) if isinstance(truth, Traced) else not truth
+    function = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}[type(node.op)]
+    if isinstance(value, Index):
+        return Index(function(int(value)), value.builder)
+    return native(f"{type(node.op).__name__} of {name_of(value)}", function, value)
+
+
+@expression(ast.Compare)
+def compare(t: Tracer, frame: Frame, node: ast.Compare) -> Any:
+    """A chain of comparisons; each operand is evaluated once, and only if those before hold."""
+    left = t.evaluate(frame, node.left)
+    return _chain(t, frame, left, list(zip(node.ops, node.comparators, strict=True)))
+
+
+def _chain(t: Tracer, frame: Frame, left: Any, links: list[tuple[ast.cmpop, ast.expr]]) -> Any:
+    (op, node), *rest = links
+    right = t.evaluate(frame, node)
+    holds = _compared(t, op, left, right)
+    if not rest:
+        return holds
+    return lazy(t, frame, True, t.truth(holds), [node for _, node in rest], lambda: _chain(t, frame, right, rest))
+
+
+def _compared(t: Tracer, op: ast.cmpop, a: Any, b: Any) -> Any:
+    if isinstance(op, (ast.Is, ast.IsNot)):
+        if (holds(a, Traced) or holds(b, Traced)) and a is not None and b is not None:
+            raise KernelError("`is` asks which object a value is, and a kernel's values are no objects", "write ==")
+        return (a is b) is isinstance(op, ast.Is)
+    if isinstance(op, (ast.In, ast.NotIn)):
+        if holds(a, Traced) or holds(b, Traced):
+            raise KernelError("`in` with a value that the kernel computes", "write x == a or x == b")
+        return native("in", operator.contains, b, a) is isinstance(op, ast.In)
+    symbol, function = _COMPARE[type(op)]
+    if is_scalar(a) and is_scalar(b) and isinstance(plain(a), Index) | isinstance(plain(b), Index):
+        return operate(symbol, a, b)
+    return native(f"{name_of(a)} {symbol} {name_of(b)}", function, a, b)
+
+
+@expression(ast.BoolOp)
+def logic(t: Tracer, frame: Frame, node: ast.BoolOp) -> Any:
+    return _logic(t, frame, isinstance(node.op, ast.And), node.values)
+
+
+def _logic(t: Tracer, frame: Frame, both: bool, nodes: list[ast.expr]) -> Any:
+    left = t.evaluate(frame, nodes[0])
+    if len(nodes) == 1:
+        return left
+    return lazy(t, frame, both, left, nodes[1:], lambda: _logic(t, frame, both, nodes[1:]))
+
+
+def lazy(t: Tracer, frame: Frame, both: bool, left: Any, nodes: Iterable[ast.AST], right: Any) -> Any:
+    """``left and right()`` (or ``or``): the right side counts only where the left does not decide."""
+    word = "and" if both else "or"
+    if not isinstance(left, Traced):
+        decided = not t.truth(left) if both else t.truth(left)
+        return left if decided else right()
+    t.boolean(left, word)
+    if not any(isinstance(n, ast.NamedExpr) for node in nodes for n in ast.walk(node)):
+        with t.builder.block() as body:
+            value = t.boolean(right(), word)
+        if not any(i.op == "loop" for i in walk(tuple(body))):
+            return _eager(t, "and" if both else "or", left, body, value)
+    settled = (lambda: t.boolean(right(), word), lambda: False) if both else (lambda: True, lambda: t.boolean(right(), word))
+    return t.branch(frame, left, *settled, word)
+
+
+def _eager(t: Tracer, op: str, left: Traced, body: list[Instr], value: Any) -> Any:
+    """The right side computes nothing that could hang or fail: both sides are computed."""
+    t.builder.body.extend(body)
+    return apply(op, left, value)
+
+
+@expression(ast.IfExp)
+def ternary(t: Tracer, frame: Frame, node: ast.IfExp) -> Any:
+    test = t.truth(t.evaluate(frame, node.test))
+    if not isinstance(test, Traced):
+        return t.settled(t.evaluate(frame, node.body if test else node.orelse))
+    sides = (lambda: t.evaluate(frame, node.body), lambda: t.evaluate(frame, node.orelse))
+    return t.branch(frame, test, *sides, condition_text(t, node.test))
+
+
+def condition_text(t: Tracer, node: ast.expr) -> str:
+    return f"`{ast.unparse(node)}` (line {node.lineno})"
+
+
+@expression(ast.Tuple)
+def tuple_(t: Tracer, frame: Frame, node: ast.Tuple) -> Any:
+    return tuple(items(t, frame, node.elts))
+
+
+@expression(ast.List)
+def list_(t: Tracer, frame: Frame, node: ast.List) -> Any:
+    return t.heap.made(items(t, frame, node.elts))
+
+
+@expression(ast.Dict)
+def dict_(t: Tracer, frame: Frame, node: ast.Dict) -> Any:
+    result = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:
+            result |= native("**", dict, t.evaluate(frame, value))
+            continue
+        found = t.evaluate(frame, key)
+        if holds(found, Traced):
+            raise KernelError("a key of a dict is known while tracing, this one is not", "use a Vector or a Table")
+        result[found] = t.evaluate(frame, value)
+    return result
+
+
+def items(t: Tracer, frame: Frame, nodes: list[ast.expr]) -> list[Any]:
+    """The values of a display or of a call's arguments, with * unpacked."""
+    result: list[Any] = []
+    for node in nodes:
+        if isinstance(node, ast.Starred):
+            result += iterate(t, t.evaluate(frame, node.value))
+        else:
+            result.append(t.evaluate(frame, node))
+    return result
+
+
+def iterate(t: Tracer, value: Any) -> list[Any]:
+    """What iterating over a value gives, all of it known while tracing."""
+    return list(native(f"{name_of(value)} cannot be iterated", lambda: list(value)))
+
+
+@expression(ast.Attribute)
+def attribute(t: Tracer, frame: Frame, node: ast.Attribute) -> Any:
+    value = t.evaluate(frame, node.value)
+    if isinstance(value, Traced):
+        raise KernelError(f"{describe(value)} has no attribute {node.attr}", f"hm.{node.attr}(x), if it is a function")
+    if isinstance(value, (Bundle, TableValue)) and node.attr not in {"T", "shape", "at"}:
+        raise KernelError(f"{value!r} has no attribute {node.attr}", "use indices, .T, or the functions of hawk.math")
+    return native(f"{name_of(value)}.{node.attr}", getattr, value, node.attr)
+
+
+@expression(ast.Subscript)
+def subscript(t: Tracer, frame: Frame, node: ast.Subscript) -> Any:
+    return item(t, t.evaluate(frame, node.value), t.evaluate(frame, node.slice))
+
+
+def item(t: Tracer, value: Any, index: Any) -> Any:
+    """``value[index]``."""
+    if isinstance(value, np.ndarray) and holds(index, Traced):
+        if value.size > 64:
+            raise KernelError(f"an array of {value.size} indexed by the kernel", "pass it as a Table and read it with .at")
+        result = native("[]", lambda: _array(value)[index])
+    elif isinstance(value, (list, tuple)) and isinstance(index, Traced):
+        result = native("[]", lambda: _array(value)[index])
+    else:
+        result = native(f"{name_of(value)}[{name_of(index)}]", operator.getitem, value, index)
+        if isinstance(index, slice):
+            t.heap.made(result)
+    numbers = index if isinstance(index, tuple) else (index,)
+    if any(isinstance(i, Index) for i in numbers) and is_scalar(result):
+        return t.number(plain(result))
+    return result
+
+
+def _array(value: Any) -> Any:
+    if len(value) > 64:
+        raise KernelError(f"{name_of(value)} indexed by the kernel", "pass it as a Table and read it with .at")
+    return as_bundle(value)
+
+
+@expression(ast.Slice)
+def slice_(t: Tracer, frame: Frame, node: ast.Slice) -> Any:
+    parts = [None if p is None else t.evaluate(frame, p) for p in (node.lower, node.upper, node.step)]
+    if any(isinstance(p, Traced) for p in parts):
+        raise KernelError("a slice needs bounds known while tracing", "index single components instead")
+    return slice(*parts)
+
+
+@expression(ast.Starred)
+def starred(t: Tracer, frame: Frame, node: ast.Starred) -> Any:
+    raise KernelError("* stands where nothing can be unpacked")
+
+
+@expression(ast.Lambda)
+def lambda_(t: Tracer, frame: Frame, node: ast.Lambda) -> Any:
+    return TracedFunction.define(t, frame, node)
+
+
+@expression(ast.ListComp, ast.GeneratorExp)
+def comprehension(t: Tracer, frame: Frame, node: ast.ListComp | ast.GeneratorExp) -> Any:
+    """A list; a generator expression too, at once."""
+    inner = frame.inside({n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)})
+    result: list[Any] = []
+    _generate(t, frame, inner, node.generators, lambda: result.append(t.evaluate(inner, node.elt)))
+    return t.heap.made(result)
+
+
+def _generate(t: Tracer, source: Frame, inner: Frame, generators: list[ast.comprehension], emit: Any) -> None:
+    if not generators:
+        emit()
+        return
+    first, *rest = generators
+    for value in iterate(t, t.evaluate(source, first.iter)):
+        assign(t, inner, first.target, value)
+        tests = [t.truth(t.evaluate(inner, test)) for test in first.ifs]
+        if any(isinstance(test, Traced) for test in tests):
+            raise KernelError("how many items a list has must be known while tracing", "write a for loop with an if")
+        if all(tests):
+            _generate(t, inner, inner, rest, emit)
+
+
+@expression(ast.JoinedStr)
+def joined(t: Tracer, frame: Frame, node: ast.JoinedStr) -> Any:
+    return "".join(str(t.evaluate(frame, part)) for part in node.values)
+
+
+@expression(ast.FormattedValue)
+def formatted(t: Tracer, frame: Frame, node: ast.FormattedValue) -> Any:
+    value = t.evaluate(frame, node.value)
+    if holds(value, Traced):
+        raise KernelError("a value that the kernel computes has no text while it is traced", "leave it out")
+    text = {"r": repr, "s": str, "a": ascii}.get(chr(node.conversion) if node.conversion > 0 else "", lambda v: v)(value)
+    return format(text, t.evaluate(frame, node.format_spec) if node.format_spec else "")
+
+
+@expression(ast.Call)
+def call_(t: Tracer, frame: Frame, node: ast.Call) -> Any:
+    function = t.evaluate(frame, node.func)
+    args = items(t, frame, node.args)
+    kwargs: dict[str, Any] = {}
+    for keyword in node.keywords:
+        value = t.evaluate(frame, keyword.value)
+        kwargs.update({keyword.arg: value} if keyword.arg is not None else native("**", dict, value))
+    return call(t, function, args, kwargs)
+
+
+def assign(t: Tracer, frame: Frame, target: ast.expr, value: Any) -> None:
+    """Bind a target: a name, a component, or a tuple of targets."""
+    with t.at(frame, target):
+        if isinstance(target, ast.Name):
+            frame.bind(target.id, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            _unpack(t, frame, target.elts, value)
+        elif isinstance(target, ast.Subscript):
+            _set_item(t, frame, target, value)
+        elif isinstance(target, ast.Attribute):
+            raise KernelError(f"a kernel changes no objects: .{target.attr} = ...", "keep the value in a local name")
+        else:
+            raise KernelError(f"nothing can be assigned to {ast.unparse(target)}")
+
+
+def _unpack(t: Tracer, frame: Frame, targets: list[ast.expr], value: Any) -> None:
+    values = iterate(t, value)
+    star = next((k for k, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
+    if len(values) != len(targets) if star is None else len(values) < len(targets) - 1:
+        wanted = f"at least {len(targets) - 1}" if star is not None else str(len(targets))
+        raise KernelError(f"{name_of(value)} unpacked into {wanted} names", "give a name to every component")
+    if star is not None:
+        after = len(targets) - star - 1
+        middle = t.heap.made(values[star : len(values) - after])
+        starred = targets[star]
+        assert isinstance(starred, ast.Starred)
+        targets = [*targets[:star], starred.value, *targets[star + 1 :]]
+        values = [*values[:star], middle, *values[len(values) - after :]]
+    for target, part in zip(targets, values, strict=True):
+        assign(t, frame, target, part)
+
+
+def _set_item(t: Tracer, frame: Frame, target: ast.Subscript, value: Any) -> None:
+    container, index = t.evaluate(frame, target.value), t.evaluate(frame, target.slice)
+    set_item(t, frame, target, container, index, value)
+
+
+def set_item(t: Tracer, frame: Frame, target: ast.Subscript, container: Any, index: Any, value: Any) -> None:
+    """``container[index] = value``; a vector is a value, so its name (or item) gets a new one."""
+    if isinstance(container, np.ndarray):
+        container = _array(container)
+    if isinstance(container, Bundle):
+        assign(t, frame, target.value, container.replaced(index, value))
+    elif isinstance(container, list):
+        if isinstance(index, Traced):
+            raise KernelError("a list is indexed by a value that the kernel computes", "make a vector: hm.vec(...)")
+        t.heap.change(container)
+        native(f"{name_of(container)}[...] = ...", operator.setitem, container, index, value)
+    else:
+        raise KernelError(f"{name_of(container)} cannot be changed", "use a Vector or a list made in the kernel")
