@@ -52,22 +52,27 @@ class Kernel:
 @overload
 def kernel(function: Callable[..., Any]) -> Kernel: ...
 @overload
-def kernel(*, name: str | None = None) -> Callable[[Callable[..., Any]], Kernel]: ...
-def kernel(function: Callable[..., Any] | None = None, *, name: str | None = None) -> Any:
+def kernel(*, name: str | None = None, source: str | None = None) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(
+    function: Callable[..., Any] | None = None, *, name: str | None = None, source: str | None = None
+) -> Any:
     """Make a kernel of a function of one sample.
 
     The function is read (not run) when it is decorated; every argument is annotated: ``Scalar``,
     ``Vector[n]``, ``Param``, ``Mutable[...]`` and so on. Globals and closure variables are taken as
     constants, as they are at that moment.
 
+    `name` is the kernel's, the function's own by default. `source` is the function's text where Python keeps
+    none (code run by ``exec``, or typed at a prompt).
+
     Raises KernelError, with file, line and what to write instead, for what the language cannot say.
     """
     if function is None:
-        return lambda f: kernel(f) if name is None else _traced(f, name)
-    return _traced(function, name)
+        return lambda f: _traced(f, name, source)
+    return _traced(function, name, source)
 
 
-def _traced(function: Callable[..., Any], name: str | None) -> Kernel:
-    program = verify(trace(function, name))
+def _traced(function: Callable[..., Any], name: str | None, source: str | None) -> Kernel:
+    program = verify(trace(function, name, source))
     show("traced", program.name, lambda: text(program))
     return Kernel(program.name, Traced(program), function)

@@ -22,12 +22,77 @@ from .language.errors import KernelError as _KernelError
 from .language.linear import cross, det, hypot, inv, norm, outer, solve, transpose
 from .language.rotations import qconj, qmul, qrotate
 
-__all__ = """
-abs acos acosh asin asinh atan atan2 atanh bounded cbrt ceil clip copysign cos cosh cross det dot e erf erfc exp
-exp2 expm1 floor fma fmod hypot inf int32 inv isfinite isinf isnan land lnot log log10 log1p log2 lor matmul
-maximum minimum nan norm outer pi pow qconj qmul qrotate real round rsqrt sigmoid sign sin sinh softplus solve
-sqrt tan tanh transpose trunc uint32 vec where
-""".split()
+__all__ = [
+    "abs",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bounded",
+    "cbrt",
+    "ceil",
+    "clip",
+    "copysign",
+    "cos",
+    "cosh",
+    "cross",
+    "det",
+    "dot",
+    "e",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "fma",
+    "fmod",
+    "hypot",
+    "inf",
+    "int32",
+    "inv",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "land",
+    "lnot",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "lor",
+    "matmul",
+    "maximum",
+    "minimum",
+    "nan",
+    "norm",
+    "outer",
+    "pi",
+    "pow",
+    "qconj",
+    "qmul",
+    "qrotate",
+    "real",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "softplus",
+    "solve",
+    "sqrt",
+    "tan",
+    "tanh",
+    "transpose",
+    "trunc",
+    "uint32",
+    "vec",
+    "where",
+]  # fmt: skip
 
 pi, e, inf, nan = _math.pi, _math.e, _math.inf, _math.nan
 
@@ -112,7 +177,9 @@ def _bools(value: Any, what: str) -> Any:
     value = _as_bundle(value)
     for x in getattr(value, "items", (value,)):
         if _values.common_type(x) is not _Type.BOOL:
-            raise _KernelError(f"hm.{what} takes bools, not {_values.describe(x)}", "write a comparison, for example x != 0")
+            raise _KernelError(
+                f"hm.{what} takes bools, not {_values.describe(x)}", "write a comparison, for example x != 0"
+            )
     return value
 
 

@@ -82,10 +82,16 @@ class Gradients(Mapping[str, Any]):
     Attributes: ``report``, how they were computed.
     """
 
-    def __init__(self, names: Names, arrays: Sequence[Array], report: Report) -> None:
+    __slots__ = ("_arrays", "_generation", "_names")
+
+    def __init__(self, names: Names, arrays: Sequence[Array], generation: int) -> None:
         self._names = names
         self._arrays = arrays
-        self.report = report
+        self._generation = generation
+
+    @property
+    def report(self) -> Report:
+        return Report(self._generation, self._names.bitwise)
 
     def __getitem__(self, name: str) -> Any:
         return self._arrays[self._names.find(name)][()]

@@ -14,7 +14,7 @@ from hawk.ir.program import Argument
 from ..errors import Busy, RecordError, ReverseError, SeedError
 from ..graph.graph import Graph
 from ..planes import Array
-from .gradients import Gradients, Names, Report
+from .gradients import Gradients
 from .record import Record, Recorder
 from .sweep import Sweep
 
@@ -94,7 +94,7 @@ class _Reverser:
             given = tuple(_checked_seed(o, s) for o, s in zip(outputs, seeds.values(), strict=True))
             with record.reading():
                 arrays = sweep.run(given)
-            return Gradients(sweep.names, arrays, Report(record.generation, sweep.names.bitwise))
+            return Gradients(sweep.names, arrays, record.generation)
         finally:
             self._turn.release()
 

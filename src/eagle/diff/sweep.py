@@ -47,6 +47,9 @@ class Sweep:
         accesses = _first_reads(recorder)
         self.names = Names(_labels(recorder, accesses))
         self._outputs = [self._output(places) for places in accesses]
+        self._makers = [
+            (np.empty if o.buffers else np.zeros, o.shape, o.argument.type.dtype) for o in self._outputs
+        ]
         self._stages = [
             _Stage(self, recorder, n, seeds, primals, vjps) for n in dict.fromkeys(x.samples for x in recorder.nodes)
         ]
@@ -69,8 +72,7 @@ class Sweep:
 
     def run(self, seeds: tuple[Array, ...]) -> list[Array]:
         """The gradients, in the order of `names`, as arrays of their own."""
-        arrays = [np.empty(o.shape, o.argument.type.dtype) if o.buffers else np.zeros(o.shape, o.argument.type.dtype)
-                  for o in self._outputs]  # fmt: skip
+        arrays = [make(shape, dtype) for make, shape, dtype in self._makers]
         for stage in self._stages:
             stage.run(seeds, arrays)
         return arrays
@@ -91,6 +93,7 @@ class _Stage:
         self._recorder, self._primals, self._vjps, self._plan = recorder, primals, vjps, sweep.plan
         self._seeds = [k for k, (node, _) in enumerate(seeds) if recorder.nodes[node].samples == samples]
         self._written = [k for k, o in enumerate(sweep.outputs) if o.samples == samples and o.buffers]
+        self._takes_all = len(self._seeds) == len(seeds) and len(self._written) == len(sweep.outputs)
         late = len(self._seeds) + len(self._written)
         self._device = HostProgram(samples, late, len(self._written))
         self._slots: dict[int, Slot] = {}
@@ -177,7 +180,10 @@ class _Stage:
         self._free.setdefault(_size(self._arguments[buffer]), []).append(self._slots[buffer])
 
     def run(self, seeds: tuple[Array, ...], outputs: Sequence[Array]) -> None:
-        arrays = (*[seeds[k] for k in self._seeds], *[outputs[k] for k in self._written])
+        if self._takes_all:
+            arrays = (*seeds, *outputs)
+        else:
+            arrays = (*[seeds[k] for k in self._seeds], *[outputs[k] for k in self._written])
         if not self._device.run_with(arrays):
             raise Busy("another thread is running this reverse")
 

@@ -43,7 +43,12 @@ class Annotation:
             inner = f"{'Vector' if len(self.shape) == 1 else 'Matrix'}[{', '.join(map(str, self.shape))}]"
         if self.samples_first:
             inner = f"samples_first({inner})"
-        wrap = {Role.SAMPLE: "{}", Role.PARAM: "Param[{}]", Role.MUTABLE: "Mutable[{}]", Role.TERMINATED: "Terminated"}
+        wrap = {
+            Role.SAMPLE: "{}",
+            Role.PARAM: "Param[{}]",
+            Role.MUTABLE: "Mutable[{}]",
+            Role.TERMINATED: "Terminated",
+        }
         return wrap[self.role].format(inner)
 
 
@@ -131,20 +136,29 @@ def resolve(annotation: object) -> Annotation:
     if isinstance(annotation, Annotation):
         return annotation
     if annotation is Param:
-        return Param[Scalar]
+        return replace(Scalar, role=Role.PARAM)
     if annotation in (Vector, Matrix, Mutable, Table):
-        examples = {Vector: "Vector[3]", Matrix: "Matrix[2, 2]", Mutable: "Mutable[Scalar]", Table: 'Table["i":16]'}
-        name = annotation.__name__  # type: ignore[attr-defined]
-        raise KernelError(f"{name} alone does not say of what", f"write for example {examples[annotation]}")  # type: ignore[index]
+        examples = {
+            Vector: "Vector[3]",
+            Matrix: "Matrix[2, 2]",
+            Mutable: "Mutable[Scalar]",
+            Table: 'Table["i":16]',
+        }
+        name = annotation.__name__
+        raise KernelError(f"{name} alone does not say of what", f"write for example {examples[annotation]}")
     name = annotation.__name__ if isinstance(annotation, type) else repr(annotation)
     raise KernelError(f"{name} is not an annotation of hawk", _suggestion(annotation))
 
 
 def _suggestion(annotation: object) -> str:
-    ours = {float: "hawk.Scalar (or hawk.Param)", int: "hawk.Int32 (or hawk.Param[hawk.Int32])", bool: "hawk.Bool"}
+    ours = {
+        float: "hawk.Scalar (or hawk.Param)",
+        int: "hawk.Int32 (or hawk.Param[hawk.Int32])",
+        bool: "hawk.Bool",
+    }
     if isinstance(annotation, type) and annotation in ours:
         return f"write {ours[annotation]}"
-    return "write Scalar, Vector[n], Matrix[r, c], Int32, UInt32, Bool, Param, Mutable[...], Table[...] or Terminated"
+    return "write Scalar, Vector[n], Matrix[r, c], Int32, UInt32, Bool, Param, Mutable[...], Table[...], Terminated"
 
 
 def _inner(outer: str, inner: object) -> Annotation:

@@ -135,7 +135,9 @@ class Bundle:
                     "a slice needs bounds known while tracing", "index single components instead", self.span
                 )
             if isinstance(part, Traced) and not part.type.is_int:
-                raise KernelError(f"an index is a whole number, not {describe(part)}", "cast it with hm.int32", self.span)
+                raise KernelError(
+                    f"an index is a whole number, not {describe(part)}", "cast it with hm.int32", self.span
+                )
             if not isinstance(part, (slice, Traced, int, np.integer)):
                 raise KernelError(f"{describe(part)} cannot index {self}", "use whole numbers and slices", self.span)
         if len(index) > len(self.shape):
@@ -261,7 +263,11 @@ def dot(a: Any, b: Any) -> Any:
     a, b = as_bundle(a), as_bundle(b)
     shapes = tuple(x.shape if isinstance(x, Bundle) else () for x in (a, b))
     if any(len(s) != 1 for s in shapes) or shapes[0] != shapes[1]:
-        raise KernelError(f"dot of {shape_name(shapes[0])} and {shape_name(shapes[1])}", "it takes two vectors of one length", find_span(a, b))
+        raise KernelError(
+            f"dot of {shape_name(shapes[0])} and {shape_name(shapes[1])}",
+            "it takes two vectors of one length",
+            find_span(a, b),
+        )
     return total([operate("*", x, y) for x, y in zip(a.items, b.items, strict=True)])
 
 

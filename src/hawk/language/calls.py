@@ -21,14 +21,20 @@ from .values import Index, Traced, is_scalar, plain
 
 DEEPEST = 64  # calls open at once
 BUILTINS: dict[Any, Callable[..., Any]] = {}
-_CHANGING = frozenset("append extend insert pop remove clear sort reverse update setdefault popitem add discard".split())
+_CHANGING = frozenset(
+    {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault", "popitem"}
+    | {"add", "discard"}
+)
 _FOREIGN = frozenset({"numpy", "scipy", "math", "cmath", "torch", "jax", "cupy", "random"})
-_OTHER_NAMES = {
+_OTHER_NAMES = {  # what other libraries call the functions of hawk.math
     "fabs": "abs", "absolute": "abs", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
-    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "power": "pow", "rint": "round", "fmin": "minimum",
-    "fmax": "maximum", "array": "vec", "asarray": "vec", "stack": "vec", "concatenate": "vec", "linalg.norm": "norm",
+    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "power": "pow", "rint": "round",
+    "fmin": "minimum", "fmax": "maximum", "array": "vec", "asarray": "vec", "stack": "vec", "concatenate": "vec",
 }  # fmt: skip
-_FUNCTIONS = "vec dot cross norm outer matmul transpose det inv solve where clip isnan isfinite isinf sigmoid softplus"
+_NOT_OPS = frozenset(
+    {"vec", "dot", "cross", "norm", "outer", "matmul", "transpose", "det", "inv", "solve", "where", "clip"}
+    | {"isnan", "isfinite", "isinf", "sigmoid", "softplus"}
+)
 
 
 def builtin(*functions: Any) -> Callable[[Any], Any]:
@@ -67,7 +73,10 @@ class TracedFunction:
 
 def _signature(t: Tracer, frame: Frame, args: ast.arguments) -> inspect.Signature:
     kinds = inspect.Parameter
-    plain_args = [*((a, kinds.POSITIONAL_ONLY) for a in args.posonlyargs), *((a, kinds.POSITIONAL_OR_KEYWORD) for a in args.args)]
+    plain_args = [
+        *((a, kinds.POSITIONAL_ONLY) for a in args.posonlyargs),
+        *((a, kinds.POSITIONAL_OR_KEYWORD) for a in args.args),
+    ]
     empty = [inspect.Parameter.empty] * (len(plain_args) - len(args.defaults))
     defaults = [*empty, *(t.evaluate(frame, d) for d in args.defaults)]
     parameters = [kinds(a.arg, kind, default=d) for (a, kind), d in zip(plain_args, defaults, strict=True)]
@@ -128,6 +137,11 @@ def call(t: Tracer, function: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     """``function(*args, **kwargs)``."""
     if isinstance(function, functools.partial):
         return call(t, function.func, [*function.args, *args], {**function.keywords, **kwargs})
+    if type(function).__module__ == "hawk.kernel":
+        raise KernelError(
+            f"{_name(function)} is a kernel: a kernel is launched, not called by another",
+            "call a plain function",
+        )
     values = [*args, *kwargs.values()]
     what = f"{_name(function)}(...)"
     if isinstance(function, TracedFunction) or _is_ours(function):
@@ -175,7 +189,7 @@ def _traced(t: Tracer, function: Any, args: list[Any], kwargs: dict[str, Any]) -
         return native(f"{function.__name__}(...)", function, *args, **kwargs)
     if isinstance(function, types.BuiltinMethodType) and isinstance(function.__self__, (tuple, list, dict)):
         return native(f"{function.__name__}(...)", function, *args, **kwargs)
-    method = getattr(type(function), "__call__", None)
+    method = inspect.getattr_static(type(function), "__call__", None)
     if isinstance(method, types.FunctionType) and not _is_foreign(function):
         return call(t, method, [function, *args], kwargs)
     raise KernelError(*_unknown(function, [*args, *kwargs.values()]))
@@ -199,6 +213,6 @@ def _unknown(function: Any, values: list[Any]) -> tuple[str, str]:
     module = getattr(function, "__module__", None) or type(function).__module__
     where = f"{module}.{name}" if module not in (None, "builtins") else name
     given = next((name_of(v) for v in values if holds(v, Traced)), "a value")
-    known = ours in OPS or ours in _FUNCTIONS.split()
+    known = ours in OPS or ours in _NOT_OPS
     fix = f"write hm.{ours}(...), with `from hawk import math as hm`" if known else "write it as a Python function"
     return f"{where} cannot take {given} that the kernel computes", fix

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, final
 
 from ..ir.program import Region, Value
 from ..ir.types import Type
 from .errors import KernelError
-from .frames import BROKEN, CONTINUED, RETURNED, VALUE, Frame, Live, Missing
+from .frames import BROKEN, CONTINUED, RETURNED, VALUE, Frame, Live, Missing, assigned_names
 from .structure import Tree, flatten, name_of, rebuild
 from .tracer import Tracer
 from .values import Traced, apply, common_type, describe, lift, plain
 
 MOST_TRIPS = 2**31 - 1
-Types = dict[tuple[str, int], Type]  # of the k-th scalar of a name, where the loop must widen it
+Types = dict[tuple[str | int, int], Type]  # of the k-th scalar of a name or list, where the loop must widen it
 
 
 @final
@@ -53,67 +53,81 @@ class Plan:
 def loop(t: Tracer, frame: Frame, plan: Plan) -> None:
     """Emit the loop; the frame holds what it leaves.
 
-    A name is carried in the type it has before the loop, unless a trip gives it a wider one: then the trip is
-    traced again with the wider type.
+    A name is carried in the type it has before the loop, unless a trip gives it a wider one; the lists that a
+    trip changes are carried too. Both are known only when a trip has been traced: then it is traced again.
     """
     types: Types = {}
+    lists: list[list[Any]] = []
     before, start = frame.variables, len(t.builder.body)
     t.loops += 1
     while True:
         frame.variables = dict(before)
         del t.builder.body[start:]
-        widened = _Loop(t, frame, plan, types).trace()
-        if not widened:
+        attempt = _Loop(t, frame, plan, types, lists)
+        attempt.trace()
+        if not attempt.widened and not attempt.changed:
             break
-        types |= widened
+        types |= attempt.widened
+        lists += attempt.changed
     t.loops -= 1
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Carried:
-    """A name that the loop carries: its shape, and its scalars before the loop."""
+    """A name, or a list in place, that the loop carries: its shape, and its scalars before the loop."""
 
     name: str
+    list: list[Any] | None
     tree: Tree
-    start: list[Traced]
+    start: tuple[Traced, ...]
+
+    @property
+    def key(self) -> str | int:
+        return self.name if self.list is None else id(self.list)
 
 
 @final
 class _Loop:
     """One attempt at tracing a loop."""
 
-    def __init__(self, t: Tracer, frame: Frame, plan: Plan, types: Types) -> None:
+    def __init__(self, t: Tracer, frame: Frame, plan: Plan, types: Types, lists: list[list[Any]]) -> None:
         self._t = t
         self._b = t.builder
         self._frame = frame
         self._plan = plan
         self._types = types
+        self._lists = lists
         self._before = dict(frame.variables)
         self._carried: list[_Carried] = []
         self._new: list[str] = []  # not bound to numbers before the loop
-        self._widened: Types = {}
+        self.widened: Types = {}
+        self.changed: list[list[Any]] = []
         self._endless = plan.condition is not None and BROKEN not in plan.names  # a return is the only way out
 
-    def trace(self) -> Types:
-        """Emit the loop, or return the types that must be wider."""
+    def trace(self) -> None:
+        """Emit the loop, or note the types that must be wider and the lists that must be carried."""
+        self._t.heap.open()
         for name in self._plan.names:
             self._enter(name)
+        for held in self._lists:
+            self._enter_list(held)
         first, limit = self._first()
         if first is False:
+            self._t.heap.close()
             self._frame.variables = self._before
-            return {}
+            return
         trip = Value(Type.I32)
         params = [[Value(x.type) for x in c.start] for c in self._carried]
-        self._t.heap.open()
         with self._b.block() as body:
             again, ends = self._trip(trip, params)
             fresh = self._fresh()
             yields = [lift(self._b, again, Type.BOOL), *(v for end in ends for v in end)]
             yields += [lift(self._b, x, common_type(x)) for _, _, leaves in fresh for x in leaves]
-        self._unchanged_lists()
-        if self._widened:
-            return self._widened
+        changes = self._t.heap.close()
+        self.changed = [held for key, (held, _) in changes.items() if key not in {c.key for c in self._carried}]
+        if self.widened or self.changed:
+            return
         added = [Value(common_type(x)) for _, _, leaves in fresh for x in leaves]
         region = Region((trip, *(p for ps in params for p in ps), *added), tuple(body), tuple(yields))
         starts = [x.value for c in self._carried for x in c.start]
@@ -122,7 +136,6 @@ class _Loop:
         self._leave(list(results[1:]), fresh)
         if self._endless:
             self._frame.variables[RETURNED] = True
-        return {}
 
     def _enter(self, name: str) -> None:
         """Decide how a name enters the loop."""
@@ -134,17 +147,39 @@ class _Loop:
             self._frame.variables.pop(name, None)
         elif name not in self._before or isinstance(value, (Missing, Live)):
             self._new.append(name)
-            self._frame.variables[name] = Missing(f"it is first assigned inside the loop in line {self._plan.node.lineno}")
+            self._frame.variables[name] = Missing(
+                f"it is first assigned inside the loop in line {self._plan.node.lineno}"
+            )
         elif tree.is_fixed:
             self._new.append(name)
-            self._frame.variables[name] = Missing(f"it is {name_of(value)} before the loop in line {self._plan.node.lineno}, which a loop cannot carry")
+            where = f"before the loop in line {self._plan.node.lineno}"
+            self._frame.variables[name] = Missing(f"it is {name_of(value)} {where}, which a loop cannot carry")
+        elif not (isinstance(value, list) and name not in assigned_names(self._plan.node.body)):
+            self._carry(name, None, tree, leaves)
+
+    def _enter_list(self, held: list[Any]) -> None:
+        leaves: list[Any] = []
+        tree = flatten(held, leaves)
+        if tree.is_fixed or any(child.has_list for child in tree.children):
+            raise KernelError(
+                f"{name_of(held)} is changed in the loop, which cannot carry it", "keep only numbers in it"
+            )
+        self._carry("a list", held, tree, leaves)
+
+    def _carry(self, name: str, held: list[Any] | None, tree: Tree, leaves: list[Any]) -> None:
+        key = name if held is None else id(held)
+        kinds = [self._types.get((key, k), common_type(leaf)) for k, leaf in enumerate(leaves)]
+        start = [Traced(self._b, lift(self._b, leaf, kind)) for leaf, kind in zip(leaves, kinds, strict=True)]
+        self._carried.append(_Carried(name, held, tree, tuple(start)))
+        self._put(self._carried[-1], self._frame.variables, iter(start))
+
+    def _put(self, c: _Carried, variables: dict[str, Any], leaves: Iterator[Any]) -> None:
+        value = self._t.heap.made(rebuild(c.tree, leaves))
+        if c.list is None:
+            variables[c.name] = value
         else:
-            start = []
-            for k, leaf in enumerate(leaves):
-                kind = self._types.get((name, k), common_type(leaf))
-                start.append(Traced(self._b, lift(self._b, leaf, kind)))
-            self._carried.append(_Carried(name, tree, start))
-            self._frame.variables[name] = self._t.heap.made(rebuild(tree, iter(start)))
+            self._t.heap.change(c.list)
+            c.list[:] = value
 
     def _first(self) -> tuple[Any, Value]:
         """Whether there is a first trip, and the most there are."""
@@ -162,7 +197,7 @@ class _Loop:
         """Trace one trip: whether there is another, and what it leaves in the carried names."""
         t, frame = self._t, self._frame
         for c, values in zip(self._carried, params, strict=True):
-            frame.variables[c.name] = t.heap.made(rebuild(c.tree, (Traced(self._b, v) for v in values)))
+            self._put(c, frame.variables, (Traced(self._b, v) for v in values))
         for flag in (RETURNED, BROKEN):
             frame.variables[flag] = False
         self._plan.begin(Traced(self._b, trip))
@@ -192,12 +227,12 @@ class _Loop:
 
     def _end(self, c: _Carried) -> list[Value]:
         """What a trip leaves in a carried name, in the types it entered with; notes those too narrow."""
-        value = self._frame.variables[c.name]
+        value = self._frame.variables[c.name] if c.list is None else c.list
         if isinstance(value, (Missing, Live)):
             raise KernelError(f"{c.name} is not bound at the end of a trip: {value.reason}", "bind it on every path")
         leaves: list[Any] = []
         if flatten(value, leaves) != c.tree:
-            was = name_of(rebuild(c.tree, iter(c.start)))
+            was = name_of(self._before[c.name] if c.list is None else rebuild(c.tree, iter(c.start)))
             raise KernelError(
                 f"{c.name} is {was} before the loop and {name_of(value)} after a trip",
                 "a loop carries one kind of value: give it the same from the start",
@@ -208,7 +243,7 @@ class _Loop:
             if (start.type is Type.BOOL) != (common_type(end) is Type.BOOL):
                 raise KernelError(f"{c.name} is {describe(start)} before the loop and {describe(end)} after a trip")
             if wider is not start.type:
-                self._widened[c.name, k] = wider
+                self.widened[c.key, k] = wider
             ends.append(lift(self._b, end, wider))
         return ends
 
@@ -230,7 +265,7 @@ class _Loop:
         end, after = self._frame.variables, dict(self._before)
         values = (Traced(self._b, v) for v in results)
         for c in self._carried:
-            after[c.name] = self._t.heap.made(rebuild(c.tree, values))
+            self._put(c, after, values)
         for name in self._new:
             after[name] = self._unbound(name, end)
         for name, tree, _ in fresh:
@@ -251,13 +286,6 @@ class _Loop:
         if self._plan.runs:
             return Missing(f"the loop in line {line} leaves {name_of(value)} in it, which a loop cannot carry")
         return Missing(f"it is assigned only inside the loop in line {line}, which may run no trip")
-
-    def _unchanged_lists(self) -> None:
-        if self._t.heap.close():
-            raise KernelError(
-                "a list made before the loop is changed inside it",
-                "a loop whose trips are not unrolled carries names: assign a new tuple or vector to a name",
-            )
 
     def _condition(self) -> Any:
         """Evaluate the condition of a `while`, noting whether anything but a return can end the loop."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import operator
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,11 @@ _BINARY: dict[type[ast.operator], tuple[str, Any]] = {
     ast.BitXor: ("^", operator.xor),
     ast.LShift: ("<<", operator.lshift),
     ast.RShift: (">>", operator.rshift),
+}
+_UNARY: dict[type[ast.unaryop], Any] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
 }
 _COMPARE: dict[type[ast.cmpop], tuple[str, Any]] = {
     ast.Lt: ("<", operator.lt),
@@ -79,7 +86,7 @@ def unary(t: Tracer, frame: Frame, node: ast.UnaryOp) -> Any:
     if isinstance(node.op, ast.Not):
         truth = t.truth(value)
         return apply("not", truth) if isinstance(truth, Traced) else not truth
-    function = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}[type(node.op)]
+    function = _UNARY[type(node.op)]
     if isinstance(value, Index):
         return Index(function(int(value)), value.builder)
     return native(f"{type(node.op).__name__} of {name_of(value)}", function, value)
@@ -140,8 +147,13 @@ def lazy(t: Tracer, frame: Frame, both: bool, left: Any, nodes: Iterable[ast.AST
             value = t.boolean(right(), word)
         if not any(i.op == "loop" for i in walk(tuple(body))):
             return _eager(t, "and" if both else "or", left, body, value)
-    settled = (lambda: t.boolean(right(), word), lambda: False) if both else (lambda: True, lambda: t.boolean(right(), word))
-    return t.branch(frame, left, *settled, word)
+
+    def decide() -> Any:
+        return t.boolean(right(), word)
+
+    if both:
+        return t.branch(frame, left, decide, lambda: False, word)
+    return t.branch(frame, left, lambda: True, decide, word)
 
 
 def _eager(t: Tracer, op: str, left: Traced, body: list[Instr], value: Any) -> Any:
@@ -155,11 +167,11 @@ def ternary(t: Tracer, frame: Frame, node: ast.IfExp) -> Any:
     test = t.truth(t.evaluate(frame, node.test))
     if not isinstance(test, Traced):
         return t.settled(t.evaluate(frame, node.body if test else node.orelse))
-    sides = (lambda: t.evaluate(frame, node.body), lambda: t.evaluate(frame, node.orelse))
-    return t.branch(frame, test, *sides, condition_text(t, node.test))
+    then, other = (partial(t.evaluate, frame, side) for side in (node.body, node.orelse))
+    return t.branch(frame, test, then, other, condition_text(node.test))
 
 
-def condition_text(t: Tracer, node: ast.expr) -> str:
+def condition_text(node: ast.expr) -> str:
     return f"`{ast.unparse(node)}` (line {node.lineno})"
 
 
@@ -175,7 +187,7 @@ def list_(t: Tracer, frame: Frame, node: ast.List) -> Any:
 
 @expression(ast.Dict)
 def dict_(t: Tracer, frame: Frame, node: ast.Dict) -> Any:
-    result = {}
+    result: dict[Any, Any] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
             result |= native("**", dict, t.evaluate(frame, value))
@@ -208,8 +220,15 @@ def attribute(t: Tracer, frame: Frame, node: ast.Attribute) -> Any:
     value = t.evaluate(frame, node.value)
     if isinstance(value, Traced):
         raise KernelError(f"{describe(value)} has no attribute {node.attr}", f"hm.{node.attr}(x), if it is a function")
-    if isinstance(value, (Bundle, TableValue)) and node.attr not in {"T", "shape", "at"}:
-        raise KernelError(f"{value!r} has no attribute {node.attr}", "use indices, .T, or the functions of hawk.math")
+    if isinstance(value, (Bundle, TableValue)):
+        if node.attr not in {"T", "shape", "at"}:
+            raise KernelError(
+                f"{value!r} has no attribute {node.attr}", "use indices, .T, or the functions of hawk.math"
+            )
+        return getattr(value, node.attr)
+    member = inspect.getattr_static(type(value), node.attr, None)
+    if isinstance(member, property) and holds(value, Traced):
+        return call(t, member.fget, [value], {})
     return native(f"{name_of(value)}.{node.attr}", getattr, value, node.attr)
 
 
@@ -222,7 +241,9 @@ def item(t: Tracer, value: Any, index: Any) -> Any:
     """``value[index]``."""
     if isinstance(value, np.ndarray) and holds(index, Traced):
         if value.size > 64:
-            raise KernelError(f"an array of {value.size} indexed by the kernel", "pass it as a Table and read it with .at")
+            raise KernelError(
+                f"an array of {value.size} indexed by the kernel", "pass it as a Table and read it with .at"
+            )
         result = native("[]", lambda: _array(value)[index])
     elif isinstance(value, (list, tuple)) and isinstance(index, Traced):
         result = native("[]", lambda: _array(value)[index])
@@ -293,8 +314,9 @@ def formatted(t: Tracer, frame: Frame, node: ast.FormattedValue) -> Any:
     value = t.evaluate(frame, node.value)
     if holds(value, Traced):
         raise KernelError("a value that the kernel computes has no text while it is traced", "leave it out")
-    text = {"r": repr, "s": str, "a": ascii}.get(chr(node.conversion) if node.conversion > 0 else "", lambda v: v)(value)
-    return format(text, t.evaluate(frame, node.format_spec) if node.format_spec else "")
+    if node.conversion > 0:
+        value = {"r": repr, "s": str, "a": ascii}[chr(node.conversion)](value)
+    return format(value, t.evaluate(frame, node.format_spec) if node.format_spec else "")
 
 
 @expression(ast.Call)
@@ -352,9 +374,10 @@ def set_item(t: Tracer, frame: Frame, target: ast.Subscript, container: Any, ind
     if isinstance(container, Bundle):
         assign(t, frame, target.value, container.replaced(index, value))
     elif isinstance(container, list):
-        if isinstance(index, Traced):
-            raise KernelError("a list is indexed by a value that the kernel computes", "make a vector: hm.vec(...)")
         t.heap.change(container)
+        if isinstance(index, Traced):
+            container[:] = _array(container).replaced(index, value).items
+            return
         native(f"{name_of(container)}[...] = ...", operator.setitem, container, index, value)
     else:
         raise KernelError(f"{name_of(container)} cannot be changed", "use a Vector or a list made in the kernel")

@@ -89,7 +89,10 @@ class Frame:
     def bind(self, name: str, value: Any) -> None:
         """Assign to a local name; to an argument that is written, a value of its plane's shape and type."""
         if name not in self.locals:
-            raise KernelError(f"{name} is not a local name: a kernel changes nothing outside", f"copy it first: {name}_ = ...")
+            raise KernelError(
+                f"{name} is not a local name: a kernel changes nothing outside",
+                f"copy it first: {name}_ = ...",
+            )
         if name in self.planes:
             value = coerce(value, self.planes[name])
             self.written.add(name)
@@ -104,7 +107,9 @@ class Frame:
         try:
             return self.scope.find(name)
         except LookupError as error:
-            raise KernelError(str(error.args[0]), "define it before the kernel, or pass it as an argument", span) from None
+            raise KernelError(
+                str(error.args[0]), "define it before the kernel, or pass it as an argument", span
+            ) from None
 
     def enter_live(self) -> None:
         """Go on along the paths that have not left: every flag is False, every name as bound as it looks."""
@@ -173,7 +178,7 @@ def assigned_names(body: Body) -> frozenset[str]:
 
 
 def changed_names(body: Body) -> list[str]:
-    """The names whose values statements change, in order: those they bind, and those whose components they set.
+    """The names whose values statements change, in order: those bound, and those whose components are set.
 
     The hidden flags that return and break set are among them.
     """

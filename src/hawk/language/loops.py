@@ -84,7 +84,9 @@ def _trips(over: TracedRange) -> Any:
     if not isinstance(over.start, Traced) and not isinstance(over.step, Traced) and (over.start, over.step) == (0, 1):
         known = over.stop.type is Type.I32
         return over.stop if known else cast(apply("minimum", over.stop, MOST_TRIPS), Type.I32)
-    start, stop, step = (cast(x, Type.I64) if isinstance(x, Traced) else int(x) for x in (over.start, over.stop, over.step))
+    start, stop, step = (
+        cast(x, Type.I64) if isinstance(x, Traced) else int(x) for x in (over.start, over.stop, over.step)
+    )
     span = operate("-", stop, start)
     span = where(operate(">", step, 0), span, operate("-", 0, span))
     size = apply("abs", step)

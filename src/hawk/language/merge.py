@@ -107,10 +107,8 @@ class _Merger:
         a, b = (v.value if isinstance(v, Live) else v for v in (a, b))
         plan = self._both(a, b, flags, reason)
         if isinstance(plan, Missing) and name in _REQUIRED:
-            raise KernelError(
-                f"the {'two results do' if name == RESULT else 'returned values do'} not go together: {plan.reason}",
-                "make both the same kind of value",
-            )
+            what = "two results" if name == RESULT else "returned values"
+            raise KernelError(f"the {what} do not go together: {plan.reason}", "make both the same kind of value")
         return plan
 
     def lists(self) -> list[tuple[list[Any], _Plan]]:
@@ -176,7 +174,9 @@ def _same(x: Any, y: Any) -> bool:
         return x.value is y.value
     if isinstance(x, Traced) or isinstance(y, Traced):
         return False
-    return type(x) is type(y) and repr(x) == repr(y)  # repr tells -0.0 from 0.0
+    if type(x) is not type(y) and (isinstance(x, (bool, float)) or isinstance(y, (bool, float))):
+        return False
+    return repr(x) == repr(y)  # which tells -0.0 from 0.0
 
 
 def _is_bool(x: Any) -> bool:

@@ -55,13 +55,15 @@ def _check_form(node: ast.FunctionDef, source: Source) -> None:
         if arg is not None:
             raise KernelError(
                 f"{node.name} takes {star}{arg.arg}",
-                "a kernel names every argument (a decorator under hawk.kernel may have replaced the function)",
+                "a kernel names every argument (a decorator below may have replaced the function)",
                 source.span(arg),
             )
     default = next((d for d in [*args.defaults, *args.kw_defaults] if d is not None), None)
     if default is not None:
         raise KernelError(
-            f"an argument of {node.name} has a default value", "leave it out and bind the value", source.span(default)
+            f"an argument of {node.name} has a default value",
+            "leave it out and bind the value",
+            source.span(default),
         )
 
 

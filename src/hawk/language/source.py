@@ -1,13 +1,13 @@
 """From a function to its syntax tree: finding its source text and making sure it is the right one."""
 
 from __future__ import annotations
-
 import __future__
 
 import ast
 import linecache
 import textwrap
 import types
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import final
@@ -50,6 +50,20 @@ class _Unavailable(Exception):
 
 
 def _found(code: types.CodeType, names: dict[str, object]) -> Source:
+    found = _matching(code, names)
+    if found is None:
+        linecache.checkcache(code.co_filename)  # the lines kept may be older than the code
+        found = _matching(code, names)
+    if found is None:
+        raise _Unavailable(
+            f"{code.co_filename} was changed after it was imported: line {code.co_firstlineno} is another function now",
+            "import the module again (restart, or importlib.reload)",
+        )
+    return found
+
+
+def _matching(code: types.CodeType, names: dict[str, object]) -> Source | None:
+    """The source whose code is `code`, among the functions that start in its line."""
     lines = linecache.getlines(code.co_filename, names)
     if not lines:
         where = code.co_filename
@@ -57,18 +71,11 @@ def _found(code: types.CodeType, names: dict[str, object]) -> Source:
             raise _Unavailable(f"Python keeps none for code defined in {where}")
         raise _Unavailable(f"the file {where} cannot be read")
     tree, module = _parsed("".join(lines), code)
-    candidates = [
-        (node, compiled)
-        for node, compiled in _functions(tree, module)
-        if compiled.co_name == code.co_name and compiled.co_firstlineno == code.co_firstlineno
-    ]
-    for node, compiled in candidates:
-        if _same(compiled, code):
+    for node, compiled in _functions(tree, module):
+        same_place = (compiled.co_name, compiled.co_firstlineno) == (code.co_name, code.co_firstlineno)
+        if same_place and _same(compiled) == _same(code):
             return Source(code.co_filename, tuple(lines), node)
-    raise _Unavailable(
-        f"{code.co_filename} was changed after it was imported: line {code.co_firstlineno} is another function now",
-        "import the module again (restart, or importlib.reload)",
-    )
+    return None
 
 
 def _given(code: types.CodeType, text: str) -> Source:
@@ -129,14 +136,9 @@ def _starts(node: FunctionNode, code: types.CodeType) -> bool:
     return not places or any((p[0], p[2]) == (body.lineno, body.col_offset) for p in places)
 
 
-def _same(a: types.CodeType, b: types.CodeType) -> bool:
-    """Whether two code objects do the same with the same names, wherever they stand."""
-    same = a.co_code == b.co_code and a.co_names == b.co_names and a.co_varnames == b.co_varnames
-    return same and a.co_freevars == b.co_freevars and _constants(a, _same_key) == _constants(b, _same_key)
-
-
-def _same_key(code: types.CodeType) -> object:
-    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, _constants(code, _same_key)
+def _same(code: types.CodeType) -> object:
+    """What two code objects share that do the same with the same names, wherever they stand."""
+    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, _constants(code, _same)
 
 
 def _alike(code: types.CodeType) -> object:
@@ -145,6 +147,5 @@ def _alike(code: types.CodeType) -> object:
     return code.co_name, code.co_varnames[: code.co_argcount], names, _constants(code, _alike)
 
 
-def _constants(code: types.CodeType, key: object) -> tuple[object, ...]:
-    assert callable(key)
+def _constants(code: types.CodeType, key: Callable[[types.CodeType], object]) -> tuple[object, ...]:
     return tuple(key(c) if isinstance(c, types.CodeType) else (type(c), repr(c)) for c in code.co_consts)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import operator
+from functools import partial
 from typing import Any
 
-from .calls import TracedFunction, native
+from .calls import TracedFunction
 from .errors import KernelError
-from .expressions import assign, condition_text, iterate, operate_on, set_item
+from .expressions import assign, condition_text, item, iterate, operate_on, set_item
 from .frames import BROKEN, CONTINUED, RETURNED, VALUE, Body, Frame, Live, Missing, changed_names
-from .structure import name_of
 from .tracer import Tracer, statement
 from .values import Traced
 
@@ -43,7 +42,7 @@ def augmented(t: Tracer, frame: Frame, node: ast.AugAssign) -> None:
     target = node.target
     if isinstance(target, ast.Subscript):
         container, index = t.evaluate(frame, target.value), t.evaluate(frame, target.slice)
-        old = native(f"{name_of(container)}[...]", operator.getitem, container, index)
+        old = item(t, container, index)
         set_item(t, frame, target, container, index, _updated(t, node, old, t.evaluate(frame, node.value)))
         return
     if isinstance(target, ast.Attribute):
@@ -85,8 +84,8 @@ def define(t: Tracer, frame: Frame, node: ast.FunctionDef) -> None:
 def if_(t: Tracer, frame: Frame, node: ast.If) -> None:
     test = t.truth(t.evaluate(frame, node.test))
     if isinstance(test, Traced):
-        sides = (lambda: t.block(frame, node.body), lambda: t.block(frame, node.orelse))
-        t.branch(frame, test, *sides, condition_text(t, node.test))
+        then, other = (partial(t.block, frame, side) for side in (node.body, node.orelse))
+        t.branch(frame, test, then, other, condition_text(node.test))
         return
     body = node.body if test else node.orelse
     t.block(frame, body)
@@ -105,7 +104,9 @@ def settle(t: Tracer, frame: Frame, body: Body) -> None:
 def assert_(t: Tracer, frame: Frame, node: ast.Assert) -> None:
     test = t.truth(t.evaluate(frame, node.test))
     if isinstance(test, Traced):
-        raise KernelError("assert of a value that the kernel computes", "write a flag to a Mutable plane and check that")
+        raise KernelError(
+            "assert of a value that the kernel computes", "write a flag to a Mutable plane and check that"
+        )
     if not test:
         message = "" if node.msg is None else f": {t.evaluate(frame, node.msg)}"
         raise KernelError(f"the assertion `{ast.unparse(node.test)}` fails{message}")

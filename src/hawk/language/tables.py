@@ -28,7 +28,9 @@ class TableValue:
         The gradient with respect to the table goes to the element read, none goes to the index.
         """
         flat: Any = None
-        for axis, extent, index in zip(self._argument.axes, self._argument.shape, self._order(indices, named), strict=True):
+        for axis, extent, index in zip(
+            self._argument.axes, self._argument.shape, self._order(indices, named), strict=True
+        ):
             inside = self._inside(axis, extent, index)
             flat = inside if flat is None else operate("+", operate("*", flat, extent), inside)
         b = self._builder
@@ -48,8 +50,11 @@ class TableValue:
         index = plain(index)
         if isinstance(index, Traced) and index.type.is_int:
             return apply("minimum", apply("maximum", index, 0), extent - 1)
-        if isinstance(index, Traced) or isinstance(index, bool) or not isinstance(index, int):
-            self._fail(f"{self}.at({axis}={describe(index)}): an index is a whole number", "cast it with hm.int32(...)")
+        if isinstance(index, (Traced, bool)) or not isinstance(index, int):
+            self._fail(
+                f"{self}.at({axis}={describe(index)}): an index is a whole number",
+                "cast it with hm.int32(...)",
+            )
         if not 0 <= index < extent:
             self._fail(f"{self}.at({axis}={index}) is outside the table", f"{axis} goes from 0 to {extent - 1}")
         return index

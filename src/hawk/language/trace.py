@@ -11,10 +11,10 @@ from ..ir.program import Argument, Place, Program, Role, Value
 from ..ir.verify import verify
 from . import builtin_calls, expressions, loops, statements  # noqa: F401 - they fill the tracer's tables
 from .bundles import Bundle
+from .calls import inline
 from .errors import KernelError
 from .frames import Frame, Scope
 from .planes import coerce
-from .calls import inline
 from .signature import Signature, read_signature
 from .source import source_of
 from .structure import name_of
@@ -29,14 +29,15 @@ def trace(function: Any, name: str | None = None, source: str | None = None) -> 
     """The program of a kernel function, from its source.
 
     `name` is the kernel's, the function's own by default. `source` is the function's text where Python keeps
-    none (a REPL, exec). Raises KernelError, a SyntaxError with the user's line, for what the language cannot say.
+    none (a REPL, exec). Raises KernelError, with the user's line, for what the language cannot say.
     """
     try:
         return _Kernel(function, name, source).program()
     except KernelError as error:
         for call in error.callers:
             error.add_note(f"called from {call}: {call.text}")
-        raise error.with_traceback(None)  # where the tracer stood says nothing about the kernel
+        error.__traceback__ = None  # where the tracer stood says nothing about the kernel
+        raise
 
 
 def _plain(function: Any) -> types.FunctionType:
@@ -112,9 +113,7 @@ class _Kernel:
 
     def _places(self, argument: Argument, value: Any) -> list[tuple[Place, Value]]:
         items = value.items if isinstance(value, Bundle) else (value,)
-        return [
-            (Place(argument.name, k), lift(self._t.builder, x, argument.type)) for k, x in enumerate(items)
-        ]
+        return [(Place(argument.name, k), lift(self._t.builder, x, argument.type)) for k, x in enumerate(items)]
 
     def _returned(self, signature: Signature, result: Any) -> tuple[Any, ...]:
         count = len(signature.returns)

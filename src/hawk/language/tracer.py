@@ -151,7 +151,9 @@ class Tracer:
         if isinstance(value, Traced):
             return value if value.type is Type.BOOL else apply("ne", value, 0)
         if isinstance(value, Bundle):
-            raise KernelError(f"{value} is neither true nor false", "compare components, or write any(v > 0) or all(v > 0)")
+            raise KernelError(
+                f"{value} is neither true nor false", "compare components, or write any(v > 0) or all(v > 0)"
+            )
         try:
             return bool(value)
         except KernelError:
@@ -220,7 +222,10 @@ _REFUSALS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Yield: ("a kernel yields nothing: yield", "return values, or write Mutable arguments"),
     ast.YieldFrom: ("a kernel yields nothing: yield from", "return values, or write Mutable arguments"),
     ast.Await: ("a kernel does not wait: await", "await outside the kernel"),
-    ast.Global: ("a kernel changes no globals: global", "globals are constants of a kernel: read them, return values"),
+    ast.Global: (
+        "a kernel changes no globals: global",
+        "globals are constants of a kernel: read them, return values",
+    ),
     ast.Nonlocal: ("a kernel changes no outer names: nonlocal", "return the value instead"),
     ast.Import: ("import inside a kernel", "import at the top of the module"),
     ast.ImportFrom: ("import inside a kernel", "import at the top of the module"),

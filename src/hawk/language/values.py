@@ -17,7 +17,13 @@ from ..ir.program import Value
 from ..ir.types import Type
 from .errors import KernelError
 
-_NAMES = {Type.REAL: "a real", Type.I32: "an int32", Type.U32: "a uint32", Type.I64: "an int64", Type.BOOL: "a bool"}
+_NAMES = {
+    Type.REAL: "a real",
+    Type.I32: "an int32",
+    Type.U32: "a uint32",
+    Type.I64: "an int64",
+    Type.BOOL: "a bool",
+}
 _LIMITS = {Type.I32: (-(2**31), 2**31 - 1), Type.U32: (0, 2**32 - 1), Type.I64: (-(2**63), 2**63 - 1)}
 
 
@@ -85,7 +91,7 @@ class Traced:
     def __bool__(self) -> NoReturn:
         _refuse(
             self,
-            f"Python asked whether {describe(self)} computed by the kernel is true while the kernel is traced",
+            f"Python asked whether {describe(self)} is true, which is known only when the kernel runs",
             "decide with if, and, or, not in kernel code, or with hm.where",
         )
 
@@ -255,7 +261,11 @@ def where(condition: Any, chosen: Any, other: Any) -> Any:
     if not isinstance(condition, Traced):
         return chosen if condition else other
     if condition.type is not Type.BOOL:
-        _refuse(condition, f"where needs a bool, not {describe(condition)}", "write a comparison, for example x != 0")
+        _refuse(
+            condition,
+            f"where needs a bool, not {describe(condition)}",
+            "write a comparison, for example x != 0",
+        )
     builder = condition.builder
     kind = common_type(chosen, other)
     return Traced(builder, builder.select(condition.value, lift(builder, chosen, kind), lift(builder, other, kind)))
@@ -300,6 +310,8 @@ def _whole(op: str, a: Any, b: Any) -> Any:
 
 def power(x: Any, exponent: Any) -> Any:
     """x ** exponent. A small constant whole exponent is a product, so no logarithm enters its derivative."""
+    if isinstance(x, Index):
+        x = cast(x, Type.REAL)
     if not is_symbolic(exponent) and exponent in (-1, 0, 1, 2, 3, 4) and isinstance(x, Traced):
         if exponent == -1:
             return 1.0 / x

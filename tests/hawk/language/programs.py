@@ -43,7 +43,11 @@ class Programs:
         if self._random.random() < 0.5:
             lines += ["else:", *self._indented(self._block(depth + 1, in_loop))]
         if in_loop and self._random.random() < 0.3:
-            lines += [f"if {self._bool()}:", f"    {self._real(1)}", f"    {self._random.choice(('break', 'continue'))}"]
+            lines += [
+                f"if {self._bool()}:",
+                f"    {self._real(1)}",
+                f"    {self._random.choice(('break', 'continue'))}",
+            ]
         return lines
 
     def _for(self, depth: int) -> list[str]:
