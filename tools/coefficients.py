@@ -139,7 +139,7 @@ def exp2(r: Real) -> Real:
 
 HALF_LN2 = mp.log(2) / 2
 QUARTER_PI = mp.pi / 4
-ERFC_MIDDLE = 3.75
+ERFC_MIDDLE = 1.5
 ERF_LIMIT = 3.9375
 
 
@@ -195,7 +195,7 @@ exp_tail = series(lambda r: (mp.expm1(r) - r) / r**2, lambda k: 1 / mp.factorial
 log_tail = series(lambda z: 2 * atanh_tail(z), lambda k: mp.mpf(2) / (2 * k + 3))
 log_pair_tail = series(lambda z: (log_tail(z) - mp.mpf(2) / 3) / z, lambda k: mp.mpf(2) / (2 * k + 5))
 log_ratio = series(lambda z: 2 + z * log_tail(z), lambda k: mp.mpf(2) / (2 * k + 1))
-log1p_tail = series(lambda f: (mp.log1p(f) - f + f * f / 2) / f**3, lambda k: mp.mpf(-1) ** k / (k + 3))
+log1p_tail = series(lambda f: (f - f * f / 2 - mp.log1p(f)) * 2 / f**3, lambda k: 2 * mp.mpf(-1) ** (k + 1) / (k + 3))
 
 QUADRANT = (0, QUARTER_PI**2)
 OCTAVE = (-HALF_LN2, HALF_LN2)  # e**r for 2**n e**r
@@ -240,9 +240,9 @@ FITS = (
     Fit("SINH_32", "the same", sinh_tail, HALF_OCTAVE, 2, linear, bits=32),
     Fit("COSH_64", "(cosh(r) - 1)/z in z = r*r", cosh_tail, HALF_OCTAVE, 4, linear, (0.5,)),
     Fit("COSH_32", "the same", cosh_tail, HALF_OCTAVE, 2, linear, (0.5,), 32),
-    Fit("TANH_32", "(tanh(x)/x - 1)/z in z = x*x", tanh_tail, (0, 0.8), 5, linear, bits=32),
+    Fit("TANH_32", "(tanh(x)/x - 1)/z in z = x*x", tanh_tail, (0, 1), 6, lambda z: z * mp.sqrt(z) / mp.tanh(mp.sqrt(z)), bits=32),
     Fit("LOG_64", "(log(m)/s - 2)/z in z = s*s", log_tail, S_SQUARE, 6, linear),
-    Fit("LOG_32", "(log(1 + f) - f + f*f/2)/f**3", log1p_tail, F_RANGE, 9, lambda f: f**3 / mp.log1p(f), bits=32),
+    Fit("LOG_32", "(log(1 + f) - f + f*f/2)/(-f**3/2)", log1p_tail, F_RANGE, 9, lambda f: f**3 / mp.log1p(f) / 2, bits=32),
     Fit("LOG_PAIR", "((log(m)/s - 2)/z - 2/3)/z in z = s*s", log_pair_tail, S_SQUARE, 7, square),
     Fit("LOG_FOR_SINGLE", "log(m)/s in z = s*s, for single results", log_ratio, S_SQUARE, 4, flat),
     Fit("ATANH_64", "(atanh(s)/s - 1)/z in z = s*s", atanh_tail, WIDER_S_SQUARE, 7, linear),
@@ -252,9 +252,9 @@ FITS = (
     Fit("ATAN_64", "(atan(x)/x - 1)/z in z = x*x", atan_tail, (0, TAN_EIGHTH**2), 10, linear),
     Fit("ATAN_32", "the same", atan_tail, (0, TAN_EIGHTH**2), 4, linear, bits=32),
     Fit("ERF_64", "(erf(x)/x - 2/sqrt(pi))/z in z = x*x", erf_tail, (0, ERF_HALF**2), 7, linear),
-    Fit("ERFC_64", "(E(t) - E(0))/t, E = (1 + 2x)exp(x*x)erfc(x), t = (x - K)/(x + K)", erfc_slope, ERFC_RANGE, 22, linear),
+    Fit("ERFC_64", "(E(t) - E(0))/t, E = (1 + 2x)exp(x*x)erfc(x), t = (x - K)/(x + K)", erfc_slope, ERFC_RANGE, 26, linear),
     Fit("ERF_FOR_SINGLE", "erf(x)/x in z = x*x, for single results", erf_ratio, (0, ERF_LIMIT**2), 17, flat),
-    Fit("ERFC_FOR_SINGLE", "E(t), for single results", erfc_curve, (place(0), place(11)), 11, flat),
+    Fit("ERFC_FOR_SINGLE", "E(t), for single results", erfc_curve, (place(0), place(11)), 12, flat),
     Fit("RSQRT_64", "1/sqrt(1 - e)", lambda e: 1 / mp.sqrt(1 - e), INVERSE_ROOT, 3, flat),
     Fit("RSQRT_32", "the same", lambda e: 1 / mp.sqrt(1 - e), INVERSE_ROOT, 2, flat, bits=32),
     Fit("CBRT_64", "1/cbrt(1 - e)", lambda e: 1 / mp.cbrt(1 - e), INVERSE_CUBE_ROOT, 3, flat),
@@ -292,10 +292,9 @@ PAIRS = (
 CBRT_SHIFT = 0.051
 
 
-def round_bits(number: Real, bits: int) -> Real:
-    """`number` rounded to `bits` significant bits."""
-    with mp.workprec(bits):
-        return +number
+def cut(number: Real, bits: int) -> Real:
+    """`number` cut to `bits` significant bits, so that all parts of a sum have its sign."""
+    return mp.fadd(number, 0, prec=bits, rounding="d")
 
 
 def constants() -> str:
@@ -303,7 +302,7 @@ def constants() -> str:
     for name, doc, number, widths in SPLITS:
         parts = []
         for width in widths:
-            parts.append(round_bits(number, width))
+            parts.append(cut(number, width))
             number -= parts[-1]
         lines.append(f"{name} = ({', '.join(repr(float(part)) for part in parts)})  # {doc}\n")
     for name, number in PAIRS:

@@ -66,7 +66,7 @@ class Plan:
 
     def call_step(self, device: HostProgram, places: Mapping[tuple[str, bool], Slot]) -> None:
         """Add a launch to a device program. Places are keyed by (argument, is written)."""
-        sums = any(s.argument.role is Role.SUM for s in self._slots)
+        sums = any(s.argument.role in (Role.SUM, Role.TABLE_SUM) for s in self._slots)
         places_in_order = [places[s.argument.name, s.writes] for s in self._slots]
         device.call(self._entry.address, places_in_order, any_count=not sums)
 
@@ -109,7 +109,7 @@ def place(device: HostProgram, plan: Plan, planes: Mapping[str, Plane]) -> dict[
     places = {}
     for slot in slots(plan.program):
         plane = planes[slot.argument.name]
-        if slot.argument.role is Role.SUM:
+        if slot.argument.role in (Role.SUM, Role.TABLE_SUM):
             places[slot.argument.name, True] = device.sum(slot.argument, plane.array)
         else:
             places[slot.argument.name, slot.writes] = device.plane(plane, writable=slot.writes)
@@ -140,6 +140,8 @@ def auto(
     """
     if isinstance(kernels, hawk.Kernel) or not isinstance(kernels, Iterable):
         raise ArgumentError("eagle.deploy takes a list of kernels: eagle.deploy([kernel])")
+    if isinstance(targets, str) or not isinstance(targets, Sequence) or not targets:
+        raise ValueError(f'targets={targets!r}: expected a list of targets, for example targets=("host",)')
     for target in targets:
         if target not in TARGETS:
             raise ValueError(f"targets={targets!r}: {target!r} is not a target of this machine; it has 'host'")

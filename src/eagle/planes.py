@@ -40,8 +40,10 @@ class Plane:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for two planes of the same memory seen the same way."""
+        """Equal for two planes of the same memory seen the same way; an empty array is like no other."""
         a = self.array
+        if not a.size:
+            return (id(a),)
         return a.__array_interface__["data"][0], a.shape, a.strides, a.dtype.str
 
 
@@ -121,7 +123,7 @@ def _check_array(where: str, argument: Argument, array: Array) -> None:
             f"pass np.ascontiguousarray(...), and copy the result back if it is an output"
         )
     if argument.role in WRITTEN and not array.flags.writeable:
-        raise PlaneError(f"{what}: the kernel writes it, and the array is read-only")
+        raise PlaneError(f"{what}: the kernel writes it, and the array is read-only; pass a writable copy")
 
 
 def _is_packed(argument: Argument, array: Array) -> bool:
@@ -151,6 +153,9 @@ def param_value(where: str, argument: Argument, value: object) -> Array:
         )
     if argument.type.is_int and given.dtype.kind == "f":
         raise PlaneError(f"{where} holds {argument.type.dtype} values: found {value!r}; pass an integer")
+    if argument.type.is_int and not (given == given.astype(argument.type.dtype)).all():
+        bounds = np.iinfo(argument.type.dtype)
+        raise PlaneError(f"{where} holds {argument.type.dtype} values, {bounds.min} to {bounds.max}: found {value!r}")
     with np.errstate(over="ignore"):
         return np.array(given, argument.type.dtype, order="C")
 

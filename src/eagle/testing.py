@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 import hawk
-from hawk.diff import adjoint_name, jvp, tangent_name, vjp
+from hawk.diff import jvp, vjp
 from hawk.ir.program import PER_SAMPLE, Argument
 
 from .errors import ArgumentError
@@ -134,9 +134,12 @@ def _kernel_rows(
 ) -> list[Row]:
     program = kernel.program("float64")
     point = _point(kernel.name, program.arguments, program.reads(), values)
-    reverse = hawk.Kernel(f"{kernel.name}_vjp", vjp(kernel, wrt))
-    forward = hawk.Kernel(f"{kernel.name}_jvp", jvp(kernel, wrt))
-    names = reverse.definition.wrt  # type: ignore[attr-defined]
+    if program.tapes:  # reverse mode does not go back through tapes: forward mode alone
+        return _forward_rows(kernel, point, wrt, mode, rng, (rtol, atol))
+    backward_of, forward_of = vjp(kernel, wrt), jvp(kernel, wrt)
+    reverse = hawk.Kernel(f"{kernel.name}_vjp", backward_of)
+    forward = hawk.Kernel(f"{kernel.name}_jvp", forward_of)
+    names, adjoint_name, tangent_name = backward_of.wrt, backward_of.named, forward_of.named
     run = _runner(kernel, "float64")
     base = run(point)
     seeds = {k: rng.standard_normal(v.shape) for k, v in base.items() if v.dtype.kind == "f"}
@@ -147,17 +150,39 @@ def _kernel_rows(
         gradient = np.asarray(back[adjoint_name(name)], float)
         expected, terms = _difference(lambda v: run(point | {name: v}), point[name], u, seeds)  # noqa: B023
         scale = float(np.sum(np.abs(gradient * u))) + abs(expected)
-        rows.append(_row(f"vjp by {name}", u.shape, float(np.sum(gradient * u)), expected, scale, (rtol, atol)))
+        rows.append(_row(f"{reverse.name} by {name}", u.shape, float(np.sum(gradient * u)), expected, scale, (rtol, atol)))
         directions = {tangent_name(k): np.zeros(point[k].shape) for k in names} | {tangent_name(name): u}
         pushed = _runner(forward, mode)(point | directions)
         along = sum(float(np.sum(seeds[k] * np.asarray(pushed[tangent_name(k)], float))) for k in seeds)
-        rows.append(_row(f"jvp by {name}", u.shape, along, expected, max(scale, terms), (rtol, atol)))
+        rows.append(_row(f"{forward.name} by {name}", u.shape, along, expected, max(scale, terms), (rtol, atol)))
     if order > 1:
         inputs = {k: v for k, v in point.items()}
         rows += _kernel_rows(reverse, inputs | {adjoint_name(k): s for k, s in seeds.items()}, None, order - 1, mode,
                              rng, rtol, atol)  # fmt: skip
         directions = {tangent_name(k): rng.standard_normal(point[k].shape) for k in names}
         rows += _kernel_rows(forward, inputs | directions, None, order - 1, mode, rng, rtol, atol)
+    return rows
+
+
+def _forward_rows(
+    kernel: hawk.Kernel,
+    point: Values,
+    wrt: tuple[str, ...] | None,
+    mode: str,
+    rng: np.random.Generator,
+    tol: tuple[float, float],
+) -> list[Row]:
+    definition = jvp(kernel, wrt)
+    run, forward = _runner(kernel, "float64"), _runner(hawk.Kernel(f"{kernel.name}_jvp", definition), mode)
+    seeds = {k: rng.standard_normal(v.shape) for k, v in run(point).items() if v.dtype.kind == "f"}
+    rows = []
+    for name in definition.wrt:
+        u = rng.standard_normal(point[name].shape) * np.maximum(np.abs(point[name]), 1.0)
+        expected, terms = _difference(lambda v: run(point | {name: v}), point[name], u, seeds)  # noqa: B023
+        directions = {definition.named(k): np.zeros(point[k].shape) for k in definition.wrt}
+        pushed = forward(point | directions | {definition.named(name): u})
+        along = sum(float(np.sum(seeds[k] * np.asarray(pushed[definition.named(k)], float))) for k in seeds)
+        rows.append(_row(f"{kernel.name}_jvp by {name}", u.shape, along, expected, terms, tol))
     return rows
 
 

@@ -125,7 +125,7 @@ floor, ceil, trunc, round = _function("floor"), _function("ceil"), _function("tr
 
 def pow(x: Any, y: Any) -> Any:
     """x ** y. A constant y of -1, 0, 1, 2, 3 or 4 is a product; for no constant y is a logarithm taken."""
-    return elementwise(partial(_values.operate, "**"), x, y)
+    return elementwise(_values.power, x, y)
 
 
 def _fold(op: str, values: tuple[Any, ...]) -> Any:

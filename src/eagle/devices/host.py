@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import final
 
 from hawk.codegen.launch import BLOCK
-from hawk.ir.program import PER_SAMPLE, Argument
+from hawk.ir.program import PER_SAMPLE, Argument, Role
 
 from .._native import Executor, Slot
 from ..planes import Array, Plane
@@ -44,15 +44,17 @@ class HostProgram:
         return Slot.scratch(offset, sample_stride=itemsize, component_stride=BLOCK * itemsize)
 
     def sum(self, argument: Argument, target: Array) -> Slot:
-        """The canonical sum over the samples, written to `target` when all blocks are done."""
+        """A sum over the samples (SUM: the canonical tree; TABLE_SUM: additions by index in a fixed order),
+        written to `target` when all blocks are done."""
         return self._summed(argument, self._external(target, writable=True))
 
     def late_sum(self, argument: Argument, index: int) -> Slot:
-        """The canonical sum over the samples, into the array given as number `index`."""
+        """The same into the array given as number `index` at each run."""
         return self._summed(argument, index)
 
     def _summed(self, argument: Argument, external: int) -> Slot:
-        return Slot.sum(self._executor.sum(external, 0, argument.size, argument.type.dtype.itemsize == 8))
+        declare = self._executor.sum if argument.role is Role.SUM else self._executor.table_sum
+        return Slot.sum(declare(external, 0, argument.size, argument.type.dtype.itemsize == 8))
 
     def _external(self, array: Array, writable: bool) -> int:
         index = self._executor.add_external()

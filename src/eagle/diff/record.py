@@ -19,7 +19,7 @@ from .. import _native
 from ..devices.host import HostProgram
 from ..errors import Busy, RecordError
 from ..graph.nodes import Node
-from ..planes import Plane
+from ..planes import Array, Plane
 
 Access = tuple[int, str]  # (node, argument)
 
@@ -43,7 +43,8 @@ class Recorder:
         self._lock = threading.Lock()
         self._generation = 0
         self._readers = 0
-        self._launching = self._live = self._whole = False
+        self._launching = self._live = False
+        self._lost = "it has not been launched"  # why there is no record; empty if there is one
         self._newest: LiveRecord | None = None
 
     # the graph in numbers
@@ -107,34 +108,40 @@ class Recorder:
                 f"launch({n!r}): a graph built with record=True records one run per launch; call launch() once "
                 "for each, and reverse or keep() its record before the next"
             )
-        with self._lock:
-            self._refuse_if_busy()
-            if self._live:
-                raise RecordError(self._live_message("launch() would overwrite what it points at"))
-            self._launching = True
-            self._whole = False
-            self._generation += 1
-            self._newest = None
+        mine = False
         try:
+            with self._lock:
+                self._refuse_if_busy()
+                if self._live:
+                    raise RecordError(self._live_message("launch() would overwrite what it points at"))
+                self._launching = mine = True
+                self._lost = "its last launch was interrupted"
+                self._generation += 1
+                self._newest = None
             run()
-            self._whole = self._live = True
+            self._lost, self._live = "", True
         finally:
-            self._launching = False
+            if mine:
+                self._launching = False
 
-    def check_update(self) -> None:
-        """Raise unless params may change now."""
+    def update(self, write: Callable[[], None]) -> None:
+        """Change params, if the last record allows it: a reverse must see those of its launch."""
         with self._lock:
             self._refuse_if_busy()
             if self._live:
                 raise RecordError(self._live_message("update() would change the params it was launched with"))
+            write()
+            self._lost = self._lost or "its params were updated since its last launch"
 
     def newest(self) -> Record:
         record = self._newest
-        if record is None:
-            if not self._whole:
-                why = "its last launch was interrupted" if self._generation else "it has not been launched"
-                raise RecordError(f"this graph has no record: {why}; call launch()")
-            record = self._newest = LiveRecord(self, self._generation)
+        if record is None or self._lost:
+            with self._lock:
+                if self._launching:
+                    raise Busy("another thread is launching this graph")
+                if self._lost:
+                    raise RecordError(f"this graph has no record: {self._lost}; call launch()")
+                record = self._newest = LiveRecord(self, self._generation)
         return record
 
     def _refuse_if_busy(self) -> None:
@@ -153,7 +160,12 @@ class Recorder:
         with self._lock:
             if self._launching:
                 raise Busy("another thread is launching this graph")
-            if generation != self._generation or not self._whole:
+            if generation == self._generation and self._lost:
+                raise RecordError(
+                    f"the graph of this record, generation {generation}, cannot be reversed: {self._lost}; reverse "
+                    "before update(), or keep() a record to reverse it later"
+                )
+            if generation != self._generation:
                 raise RecordError(
                     f"this record is of generation {generation}, and the graph has launched again: the current one "
                     f"is {self._generation}. Its planes hold newer values; keep() a record to reverse it later"
@@ -164,6 +176,12 @@ class Recorder:
         with self._lock:
             self._readers -= 1
             self._live = self._live and not done
+
+    def discard(self, generation: int) -> None:
+        """Let the next launch overwrite the record of a launch."""
+        with self._lock:
+            if generation == self._generation:
+                self._live = False
 
     def newest_is_live(self) -> bool:
         return self._live
@@ -249,14 +267,14 @@ class LiveRecord(Record):
 
     def keep(self) -> Record:
         with self.reading():
-            copies: dict[int, Plane] = {}
-            for plane in self.primals().values():
-                copies.setdefault(id(plane.array), replace(plane, array=plane.array.copy(order="C")))
-            return KeptRecord(self.recorder, self.generation, copies, self.primals())
+            primals = self.primals()
+            copies = {plane.key: plane.array for plane in primals.values()}
+            copies = {key: array.copy(order="C") for key, array in copies.items()}
+            kept = {access: replace(plane, array=copies[plane.key]) for access, plane in primals.items()}
+            return KeptRecord(self.recorder, self.generation, kept, list(copies.values()))
 
     def discard(self) -> None:
-        with self.reading():
-            pass
+        self.recorder.discard(self.generation)
 
     primals_are_shared = True
 
@@ -272,13 +290,11 @@ class KeptRecord(Record):
     """A record with copies of its own."""
 
     def __init__(
-        self, recorder: Recorder, generation: int, copies: Mapping[int, Plane], primals: Mapping[Access, Plane]
+        self, recorder: Recorder, generation: int, primals: Mapping[Access, Plane], arrays: Sequence[Array]
     ) -> None:
         super().__init__(recorder, generation)
-        self._arrays = [plane.array for plane in copies.values()]
-        self._primals = {
-            access: replace(plane, array=copies[id(plane.array)].array) for access, plane in primals.items()
-        }
+        self._primals = primals
+        self._arrays = arrays
 
     @property
     def live(self) -> bool:

@@ -77,6 +77,8 @@ class _Reverser:
         self._turn = threading.Lock()
 
     def _checked(self, vjps: Mapping[str, object]) -> dict[int, object]:
+        if not isinstance(vjps, Mapping):
+            raise ReverseError(f"vjps maps names of nodes to vjp plans, found {type(vjps).__name__}")
         names = [n.name for n in self._recorder.nodes]
         for name, vjp in vjps.items():
             if name not in names:
@@ -85,6 +87,8 @@ class _Reverser:
         return {names.index(name): vjp for name, vjp in vjps.items()}
 
     def __call__(self, record: Record, seeds: Mapping[str, object]) -> Gradients:
+        if not isinstance(record, Record):
+            raise TypeError(f"a Reverse takes the record of a launch (graph.record), found {type(record).__name__}")
         if record.recorder is not self._recorder:
             raise RecordError("this record is of another graph; pass the record of the graph this Reverse was built for")
         if not self._turn.acquire(blocking=False):
@@ -99,10 +103,9 @@ class _Reverser:
             self._turn.release()
 
     def _sweep(self, record: Record, seeds: Mapping[str, object]) -> tuple[list[_Seed], Sweep]:
-        try:
-            key = tuple(seeds)
-        except TypeError:
-            raise SeedError(f"seeds maps outputs to arrays, found {type(seeds).__name__}") from None
+        if not isinstance(seeds, Mapping):
+            raise SeedError(f'seeds maps outputs to arrays, {{"y": dJ_dy}}, found {type(seeds).__name__}')
+        key = tuple(seeds)
         if record.primals_are_shared:
             found = self._sweeps.get(key)
             if found is not None:
@@ -148,17 +151,18 @@ def _checked_seed(output: _Seed, seed: object) -> Array:
     """A seed as a contiguous array of its output's dtype."""
     dtype = output.argument.type.dtype
     if type(seed) is np.ndarray and seed.dtype == dtype and seed.shape == output.shape and seed.flags.c_contiguous:
-        return seed
+        return np.require(seed, requirements="A")
     try:
         array = np.asarray(seed)
-        if array.dtype.kind not in "fiub":
-            raise ValueError
-    except ValueError:
-        raise SeedError(f"the seed of {output.label} is no array of numbers: found {type(seed).__name__}") from None
+    except ValueError:  # ragged
+        array = np.asarray(None)
+    if array.dtype.kind not in "fiub":
+        found = f"an array of {array.dtype}" if isinstance(seed, np.ndarray) else type(seed).__name__
+        raise SeedError(f"the seed of {output.label} is no array of real numbers: found {found}")
     if array.shape != output.shape:
         raise SeedError(
             f"the seed of {output.label} is dJ/d({output.label}), one value per sample: expected shape "
             f"{output.shape}, found {array.shape}"
         )
-    return np.ascontiguousarray(array, dtype)
+    return np.require(array, dtype, "CA")
 

@@ -19,13 +19,21 @@ from .record import Access, Recorder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Output:
-    """One gradient to compute: the argument it is for, its array, the adjoint buffers that add up to it."""
+class Output:
+    """One gradient to compute: how it is written, its shape, and the terms that add up to it.
+
+    A term is (node, adjoint buffer). One term is written where it is computed. Several are joined in order:
+    per sample by the device, sums over the samples (`parts`) when all stages are done.
+    """
 
     argument: Argument
     shape: tuple[int, ...]
-    samples: int
-    buffers: tuple[int, ...]
+    terms: tuple[tuple[int, int], ...]
+    parts: tuple[Array, ...]
+
+    @property
+    def per_sample(self) -> bool:
+        return self.argument.role in PER_SAMPLE
 
 
 @final
@@ -42,89 +50,88 @@ class Sweep:
         primals: Mapping[Access, Plane],
         vjps: Mapping[int, object],
     ) -> None:
-        self._recorder = recorder
-        self._plan = _native.transpose(recorder.description, list(seeds))
+        self.recorder = recorder
+        self.plan = _native.transpose(recorder.description, list(seeds))
+        self.seeds = seeds
+        self.primals = primals
+        self.vjps = vjps
         accesses = _first_reads(recorder)
         self.names = Names(_labels(recorder, accesses))
-        self._outputs = [self._output(places) for places in accesses]
+        self.outputs = [self._output(places) for places in accesses]
         self._makers = [
-            (np.empty if o.buffers else np.zeros, o.shape, o.argument.type.dtype) for o in self._outputs
+            (np.empty if o.terms else np.zeros, o.shape, o.argument.type.dtype) for o in self.outputs
         ]
-        self._stages = [
-            _Stage(self, recorder, n, seeds, primals, vjps) for n in dict.fromkeys(x.samples for x in recorder.nodes)
-        ]
+        self._joined = [(k, o.parts) for k, o in enumerate(self.outputs) if o.parts]
+        self._stages = [_Stage(self, n) for n in dict.fromkeys(x.samples for x in recorder.nodes)]
 
-    @property
-    def plan(self) -> _native.Transposed:
-        return self._plan
-
-    @property
-    def outputs(self) -> list[_Output]:
-        return self._outputs
-
-    def _output(self, places: list[Access]) -> _Output:
+    def _output(self, places: list[Access]) -> Output:
         node, name = places[0]
-        plane = self._recorder.nodes[node].reads()[name]
-        shares = [s for g in self._plan.gradients for s in g.shares]
-        wanted = [(i, self._recorder.arguments[i].index(k)) for i, k in places]
-        buffers = tuple(s.buffer for s in shares if (s.node, s.argument) in wanted)
-        return _Output(_adjoint(plane.argument), plane.array.shape, self._recorder.nodes[node].samples, buffers)
+        array = self.recorder.nodes[node].reads()[name].array
+        argument = self.recorder.nodes[node].adjoint(name)
+        shares = [s for g in self.plan.gradients for s in g.shares]
+        wanted = [(i, self.recorder.arguments[i].index(k)) for i, k in places]
+        terms = tuple((s.node, s.buffer) for s in shares if (s.node, s.argument) in wanted)
+        several = argument.role not in PER_SAMPLE and len(terms) > 1
+        parts = tuple(np.zeros(array.shape, array.dtype) for _ in terms) if several else ()
+        return Output(argument, array.shape, terms, parts)
 
     def run(self, seeds: tuple[Array, ...]) -> list[Array]:
         """The gradients, in the order of `names`, as arrays of their own."""
         arrays = [make(shape, dtype) for make, shape, dtype in self._makers]
         for stage in self._stages:
             stage.run(seeds, arrays)
+        for k, parts in self._joined:
+            np.add(parts[0], parts[1], out=arrays[k])
+            for part in parts[2:]:
+                np.add(arrays[k], part, out=arrays[k])
         return arrays
 
 
 class _Stage:
     """The steps for one batch size. Buffers of adjoints are scratch, but for seeds and gradients."""
 
-    def __init__(
-        self,
-        sweep: Sweep,
-        recorder: Recorder,
-        samples: int,
-        seeds: Sequence[tuple[int, int]],
-        primals: Mapping[Access, Plane],
-        vjps: Mapping[int, object],
-    ) -> None:
-        self._recorder, self._primals, self._vjps, self._plan = recorder, primals, vjps, sweep.plan
-        self._seeds = [k for k, (node, _) in enumerate(seeds) if recorder.nodes[node].samples == samples]
-        self._written = [k for k, o in enumerate(sweep.outputs) if o.samples == samples and o.buffers]
-        self._takes_all = len(self._seeds) == len(seeds) and len(self._written) == len(sweep.outputs)
-        late = len(self._seeds) + len(self._written)
-        self._device = HostProgram(samples, late, len(self._written))
+    def __init__(self, sweep: Sweep, samples: int) -> None:
+        self._sweep, self._plan, self._recorder = sweep, sweep.plan, sweep.recorder
+        self._seeds = [k for k, (node, _) in enumerate(sweep.seeds) if self._recorder.nodes[node].samples == samples]
+        self._written = [k for k, o in enumerate(sweep.outputs) if self._writes(o, samples)]
+        self._takes_all = len(self._seeds) == len(sweep.seeds) and len(self._written) == len(sweep.outputs)
+        self._device = HostProgram(samples, len(self._seeds) + len(self._written), len(self._written))
         self._slots: dict[int, Slot] = {}
         self._free: dict[tuple[int, int], list[Slot]] = {}
-        self._arguments = [_adjoint(recorder.planes[p].argument) for p in self._plan.buffer_planes]
+        self._arguments = [_per_sample(self._recorder.planes[p].argument) for p in self._plan.buffer_planes]
         for number, k in enumerate(self._seeds):
             buffer = self._plan.seed_buffers[k]
             self._slots[buffer] = self._device.late(self._arguments[buffer], number)
-        joins = self._place_outputs(sweep.outputs)
+        joins = self._place_outputs(sweep.outputs, samples)
         self._lower(samples, joins)
 
-    def _place_outputs(self, outputs: Sequence[_Output]) -> list[tuple[Slot, tuple[int, ...], Argument]]:
-        """A gradient with one term is written where it is computed; the others are joined at the end."""
+    def _writes(self, output: Output, samples: int) -> bool:
+        return bool(output.terms) and not output.parts and self._recorder.nodes[output.terms[0][0]].samples == samples
+
+    def _place_outputs(
+        self, outputs: Sequence[Output], samples: int
+    ) -> list[tuple[Slot, tuple[int, ...], Argument]]:
+        """Give each gradient its place; returns the joins that are to be made at the end."""
         joins = []
         for number, k in enumerate(self._written, len(self._seeds)):
             output = outputs[k]
-            if output.argument.role in PER_SAMPLE:
-                slot = self._device.late(output.argument, number)
+            place = self._device.late if output.per_sample else self._device.late_sum
+            slot = place(output.argument, number)
+            if len(output.terms) == 1:
+                self._slots[output.terms[0][1]] = slot
             else:
-                slot = self._device.late_sum(output.argument, number)
-            if len(output.buffers) == 1:
-                self._slots[output.buffers[0]] = slot
-            else:
-                joins.append((slot, output.buffers, output.argument))
+                joins.append((slot, tuple(buffer for _, buffer in output.terms), output.argument))
+        for output in outputs:
+            for (node, buffer), part in zip(output.terms, output.parts, strict=False):  # none, or one each
+                if self._recorder.nodes[node].samples == samples:
+                    self._slots[buffer] = self._device.sum(output.argument, part)
         return joins
 
     def _lower(self, samples: int, joins: list[tuple[Slot, tuple[int, ...], Argument]]) -> None:
         totals = {g.buffer for g in self._plan.gradients}  # joined by name instead, into the output itself
         steps = [
             s for s in self._plan.steps
-            if self._samples(s) == samples and not (isinstance(s, _native.Join) and s.target in totals)
+            if not (isinstance(s, _native.Join) and s.target in totals) and self._samples(s) == samples
         ]  # fmt: skip
         last_use = {b: k for k, s in enumerate(steps) for b in _reads(s)}
         last_use |= {b: len(steps) for _, buffers, _ in joins for b in buffers}
@@ -158,10 +165,10 @@ class _Stage:
         adjoints = dict(zip(node.differentiates(), map(self._slot, step.outputs), strict=True))
 
         def primal(name: str) -> Slot:
-            plane = self._primals.get((step.node, name))
+            plane = self._sweep.primals.get((step.node, name))
             return self._device.plane(plane if plane is not None else node.reads()[name])
 
-        node.transpose(self._device, primal, cotangents, adjoints, self._vjps.get(step.node))
+        node.transpose(self._device, primal, cotangents, adjoints, self._sweep.vjps.get(step.node))
 
     def _nothing(self, argument: Argument) -> Slot:
         slot = self._device.scratch(argument)
@@ -188,11 +195,9 @@ class _Stage:
             raise Busy("another thread is running this reverse")
 
 
-def _adjoint(argument: Argument) -> Argument:
-    """The adjoint of an argument: written per sample, or summed over the samples."""
-    if argument.role in PER_SAMPLE:
-        return replace(argument, role=Role.MUTABLE)
-    return replace(argument, role=Role.SUM if argument.role is Role.PARAM else Role.TABLE_SUM)
+def _per_sample(argument: Argument) -> Argument:
+    """An argument as a plane of adjoints."""
+    return replace(argument, role=Role.MUTABLE)
 
 
 def _size(argument: Argument) -> tuple[int, int]:

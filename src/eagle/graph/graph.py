@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self, final
+from operator import index
+from typing import TYPE_CHECKING, Self, SupportsIndex, final
 
 from ..devices.host import HostProgram
 from ..errors import ArgumentError, Busy, GraphError, RecordError
 from ..plan import Bound, check_forward
-from ..planes import check_aliasing, described, param_value
+from ..planes import Plane, check_aliasing, described, param_value
 from .nodes import LaunchNode, Node
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Graph:
             hint = "; bind its planes first: plan.bind(x=..., y=...)" if type(bound).__name__ == "Plan" else ""
             raise ArgumentError(f"Graph.add takes a bound plan, found {type(bound).__name__}{hint}")
         check_forward(bound.plan.kernel)
-        return self.add_node(LaunchNode(self._free_name(name or bound.plan.name), bound))
+        return self.add_node(LaunchNode(bound.plan.name if name is None else name, bound))
 
     def add_node(self, node: Node, name: str | None = None) -> Self:
         """Add a node of any kind as the next step."""
@@ -47,8 +48,9 @@ class Graph:
             raise GraphError("the graph is built; add its nodes before build()")
         if not isinstance(node, Node):
             raise ArgumentError(f"Graph.add_node takes a node, found {type(node).__name__}; a bound plan goes to add()")
-        if name is not None:
-            node.name = self._free_name(name)
+        if node in self._nodes:
+            raise GraphError(f"the node {node.name!r} is in this graph already; add a step once for each time it runs")
+        node.name = self._free_name(node.name if name is None else name)
         self._nodes.append(node)
         return self
 
@@ -56,7 +58,7 @@ class Graph:
         if not isinstance(name, str) or not name or "." in name:
             raise GraphError(f"name={name!r}: a node's name is a non-empty string without a dot")
         if any(n.name == name for n in self._nodes):
-            raise GraphError(f"name={name!r} is used by another node of this graph; give each its own")
+            raise GraphError(f"name={name!r} is used by another node of this graph; give each its own: add(..., name=)")
         return name
 
     def build(self, record: bool = False) -> Self:
@@ -73,44 +75,44 @@ class Graph:
             [(f"{n.name}.{k}", p) for n in self._nodes for k, p in [*n.reads().items(), *n.writes().items()]],
             within_one_launch=False,
         )
+        recorder = None
         if record:
             from ..diff.record import Recorder
 
-            self._recorder = Recorder(self._nodes)
-        self._programs = self._lowered()
+            recorder = Recorder(self._nodes)
+        self._programs, self._recorder = self._lowered(recorder), recorder
         return self
 
-    def _lowered(self) -> list[HostProgram]:
+    def _lowered(self, recorder: Recorder | None) -> list[HostProgram]:
         """One device program per batch size: nodes of different sizes share no plane."""
         programs: dict[int, HostProgram] = {}
         for node in self._nodes:
             device = programs.setdefault(node.samples, HostProgram(node.samples))
-            if self._recorder is not None:
-                self._recorder.save_before(node, device)
+            if recorder is not None:
+                recorder.save_before(node, device)
             node.lower(device)
         return list(programs.values())
 
     # running
 
-    def launch(self, n: int = 1) -> None:
+    def launch(self, n: SupportsIndex = 1) -> None:
         """Run every step over all samples, `n` times.
 
         A recorded graph runs once a launch, and only when its last record has been reversed, kept or
-        discarded. Raises GraphError before `build`, RecordError for a live record, ValueError for n > 1 on
+        discarded. Raises GraphError before `build`, RecordError for a live record, ValueError for n != 1 on
         a recorded graph, Busy if another thread is launching or reversing it.
         """
+        if self._programs is None:
+            raise GraphError("the graph is not built; call build() before launch()")
+        count = _count(n)
         if self._recorder is not None:
-            self._recorder.launch(self._run, n)
-        elif n == 1:
-            self._run()
+            self._recorder.launch(self._run, count)
         else:
-            for _ in range(_count(n)):
+            for _ in range(count):
                 self._run()
 
     def _run(self) -> None:
-        if self._programs is None:
-            raise GraphError("the graph is not built; call build() before launch()")
-        for program in self._programs:
+        for program in self._programs or ():
             if not program.run():
                 raise Busy("another thread is launching this graph")
 
@@ -120,19 +122,25 @@ class Graph:
 
         Raises ArgumentError for a name no node has or a value that is no number, PlaneError for a value of
         another shape, and RecordError while the last record is live: its reverse must see the params its
-        launch used. Nothing is changed when anything is refused.
+        launch used, so a record reversed before is void after. Nothing is changed when anything is refused.
         """
-        if self._recorder is not None:
-            self._recorder.check_update()
-        new = []
-        for name, value in {**(values or {}), **named}.items():
-            for label, plane in self._params(name):
-                new.append((plane.array, param_value(label, plane.argument, value)))
-        for cell, number in new:
-            cell[...] = number
+        new = [
+            (plane.array, param_value(label, plane.argument, value))
+            for name, value in {**(values or {}), **named}.items()
+            for label, plane in self._params(name)
+        ]
 
-    def _params(self, name: str) -> list[tuple[str, Any]]:
-        node_name, _, param = name.rpartition(".")
+        def write() -> None:
+            for cell, number in new:
+                cell[...] = number
+
+        if self._recorder is not None:
+            self._recorder.update(write)
+        else:
+            write()
+
+    def _params(self, name: str) -> list[tuple[str, Plane]]:
+        node_name, _, param = str(name).rpartition(".")
         found = [
             (f"{n.name}.{param}", n.params()[param])
             for n in self._nodes
@@ -171,7 +179,11 @@ class Graph:
         return "\n".join(lines) + ">"
 
 
-def _count(n: int) -> int:
-    if not isinstance(n, int) or isinstance(n, bool) or n < 0:
+def _count(n: SupportsIndex) -> int:
+    try:
+        count = index(n)
+    except TypeError:
+        count = -1
+    if count < 0:
         raise ValueError(f"launch({n!r}): the number of launches is an integer >= 0")
-    return n
+    return count

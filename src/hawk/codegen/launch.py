@@ -104,8 +104,14 @@ class _Launch:
 
     def _read_params(self) -> None:
         for place, value in self._program.inputs:
-            if self._program.argument(place.argument).role is Role.PARAM:
-                pointer = self._pointers[place.argument, place.component, False]
+            role = self._program.argument(place.argument).role
+            if role in (Role.PARAM, Role.TABLE):
+                if role is Role.PARAM:
+                    pointer = self._pointers[place.argument, place.component, False]
+                else:
+                    base = self._lower.bases[place.argument]
+                    element = f"{stored(value.type)}, {base}, i64 {place.component}"
+                    pointer = self._f.value("ptr", f"getelementptr {element}")
                 self._lower.scalars[value] = self._loaded_scalar(pointer, value.type)
                 self._lower.lanes[value] = self._m.broadcast(self._lower.scalars[value])
 

@@ -40,6 +40,12 @@ class LlvmLanes(Lanes):
         half, span = 1 << (self.bits - 1), 1 << self.bits
         return self.splat(self.int_element, str((number + half) % span - half))
 
+    def extract(self, element: str, value: Operand, lane: int) -> Operand:
+        """One lane of a value."""
+        if self.width == 1:
+            return value
+        return self.f.value(element, f"extractelement {value}, i64 {lane}")
+
     def broadcast(self, scalar: Operand) -> Operand:
         """A scalar in every lane."""
         if self.width == 1:

@@ -195,6 +195,8 @@ class Lowering:
                 self._loop(instr)
             elif instr.op in ("load", "store"):
                 self._tape(instr)
+            elif instr.op == "scatter":
+                self._scatter(instr)
             elif instr.op == "most":
                 self.scalars[instr.result] = self._most(instr.args[0])
             elif self._is_uniform(instr):
@@ -235,6 +237,20 @@ class Lowering:
         low = INTEGERS["maximum"](m, Type.I32, [index, _literal(m, Type.I32, 0)])
         clamped = INTEGERS["minimum"](m, Type.I32, [low, _literal(m, Type.I32, size - 1)])
         return m.convert("sext", clamped, m.vector("i64"))
+
+    def _scatter(self, instr: Instr) -> None:
+        """Add lane after lane, in sample order; a lane that takes no part adds -0.0, which changes nothing."""
+        m, base = self._wide[64], self.bases[str(instr.attr)]
+        element = ELEMENTS[instr.args[1].type]
+        index = self._inside(m, self.lane(instr.args[0]), self._shared[str(instr.attr)].size)
+        value = self.lane(instr.args[1])
+        if self.mask is not None:
+            value = m.select(self.mask, value, m.splat(element, "0x8000000000000000"))
+        for k in range(self.width):
+            at, share = m.extract("i64", index, k), m.extract(element, value, k)
+            where = self.f.value("ptr", f"getelementptr {element}, {base}, {at}")
+            before = self.f.value(element, f"load {element}, {where}")
+            self.f.line(f"store {m.add(before, share)}, {where}")
 
     # tapes: rows of lanes in local memory
 

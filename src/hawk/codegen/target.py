@@ -74,7 +74,7 @@ def _values(program: Program) -> list[Value]:
 
 def pressure(program: Program) -> int:
     """The most lane values alive at once, in order of the text; a region counts at its own peak."""
-    uniform = {v for place, v in program.inputs if program.argument(place.argument).role is Role.PARAM}
+    uniform = {v for place, v in program.inputs if program.argument(place.argument).role in (Role.PARAM, Role.TABLE)}
     return _peak(program.body, {v for _, v in program.outputs}, uniform)
 
 

@@ -1,9 +1,8 @@
 """Derivatives of kernels, as kernels."""
 
-from .derive import ADJOINT_PREFIX, TANGENT_PREFIX, Derivative, Jvp, Vjp, adjoint_name, jvp, tangent_name, vjp
+from .derive import ADJOINT_PREFIX, TANGENT_PREFIX, Derivative, Jvp, Vjp, jvp, vjp
 from .errors import DerivativeError
 
 __all__ = [
-    "ADJOINT_PREFIX", "TANGENT_PREFIX", "Derivative", "DerivativeError", "Jvp", "Vjp", "adjoint_name", "jvp",
-    "tangent_name", "vjp",
+    "ADJOINT_PREFIX", "TANGENT_PREFIX", "Derivative", "DerivativeError", "Jvp", "Vjp", "jvp", "vjp",
 ]  # fmt: skip

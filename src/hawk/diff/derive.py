@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, cast
 
 from ..ir.build import Builder
 from ..ir.definition import Definition
 from ..ir.passes import finish
-from ..ir.program import Argument, Place, Program, Role, Value
+from ..ir.program import Argument, Place, Program, Role, Value, walk
 from ..ir.types import Type
 from .activity import active_values
+from .errors import DerivativeError
 from .forward import Forward
 from .reverse import Reverse
 
@@ -29,16 +30,14 @@ class Differentiable(Protocol):
     def definition(self) -> Definition: ...
 
 
-def adjoint_name(argument: str) -> str:
-    return f"{ADJOINT_PREFIX}_{argument}"
-
-
-def tangent_name(argument: str) -> str:
-    return f"{TANGENT_PREFIX}_{argument}"
-
-
 class Derivative(Definition):
-    """The vjp or the jvp of another definition by some of its arguments."""
+    """The vjp or the jvp of another definition by some of its arguments.
+
+    Attributes: ``primal``; ``wrt``, the inputs it differentiates by.
+    """
+
+    kind: str
+    prefix: str
 
     def __init__(self, primal: Definition, wrt: tuple[str, ...] | None) -> None:
         super().__init__(f"{primal.name}_{self.kind}")
@@ -46,21 +45,41 @@ class Derivative(Definition):
         self.wrt = check_wrt(primal.program(Type.F64), wrt)
         self.program(Type.F64)  # a missing rule is an error here, when the derivative is asked for
 
-    kind: str
+    @property
+    def order(self) -> int:
+        """How many derivatives of this kind stand in a row of derivatives, this one included."""
+        count, definition = 0, cast(Definition, self)
+        while isinstance(definition, Derivative):
+            count += definition.kind == self.kind
+            definition = definition.primal
+        return count
+
+    def named(self, argument: str) -> str:
+        """The plane of an argument's adjoint or tangent: ``bar_x``; ``bar2_x`` in the vjp of a vjp."""
+        return f"{self.prefix}{self.order if self.order > 1 else ''}_{argument}"
 
 
 class Vjp(Derivative):
     kind = "vjp"
+    prefix = ADJOINT_PREFIX
 
     def make(self, real: Type) -> Program:
-        return finish(_vjp(self.name, self.primal.program(real), self.wrt))
+        program = self.primal.program(real)
+        if program.tapes:
+            raise DerivativeError(
+                f"{program.name} runs loops back on tapes, and reverse mode does not go back through those. For second "
+                "derivatives take jvp(vjp(kernel)) or vjp(jvp(kernel)): they hold the same numbers",
+                None,
+            )
+        return finish(_vjp(self, program))
 
 
 class Jvp(Derivative):
     kind = "jvp"
+    prefix = TANGENT_PREFIX
 
     def make(self, real: Type) -> Program:
-        return finish(_jvp(self.name, self.primal.program(real), self.wrt))
+        return finish(_jvp(self, self.primal.program(real)))
 
 
 def vjp(kernel: Differentiable, wrt: Iterable[str] | None = None) -> Vjp:
@@ -125,28 +144,41 @@ def _primal_arguments(program: Program) -> list[Argument]:
     return out
 
 
+def _by_index(program: Program, table: str) -> bool:
+    """Whether a table is read at an index that differs between samples or trips."""
+    return any(i.op == "table" and i.attr == table for i in walk(program.body))
+
+
 def _real_outputs(program: Program) -> list[Argument]:
     return [a for a in program.arguments if a.role in _OUTPUTS and a.type.is_real]
 
 
-def _vjp(name: str, program: Program, wrt: tuple[str, ...]) -> Program:
-    outputs = _real_outputs(program)
+def vjp_arguments(derivative: Vjp, program: Program) -> list[Argument]:
+    """The arguments of a vjp: the primal's inputs, then the seeds, then what it writes."""
+    wrt, adjoint_name = derivative.wrt, derivative.named
     arguments = _primal_arguments(program)
-    for a in outputs:
+    for a in _real_outputs(program):
         seed = {Role.MUTABLE: Role.SAMPLE, Role.SUM: Role.PARAM, Role.TABLE_SUM: Role.TABLE}[a.role]
         both = a.role is Role.MUTABLE and a.name in wrt
         arguments.append(replace(a, name=adjoint_name(a.name), role=Role.MUTABLE if both else seed))
     for wanted in wrt:
         a = program.argument(wanted)
         if a.role is not Role.MUTABLE:
-            role = {Role.SAMPLE: Role.MUTABLE, Role.PARAM: Role.SUM, Role.TABLE: Role.TABLE_SUM}[a.role]
+            by_index = a.role is Role.TABLE and _by_index(program, wanted)
+            role = Role.MUTABLE if a.role is Role.SAMPLE else Role.TABLE_SUM if by_index else Role.SUM
             arguments.append(replace(a, name=adjoint_name(a.name), role=role))
-    _check_names(name, arguments)
+    _check_names(derivative.name, arguments)
+    return arguments
+
+
+def _vjp(derivative: Vjp, program: Program) -> Program:
+    name, wrt, adjoint_name = derivative.name, derivative.wrt, derivative.named
+    arguments = vjp_arguments(derivative, program)
+    scattered = frozenset(w for w in wrt if program.argument(w).role is Role.TABLE and _by_index(program, w))
     tables = {a.name: adjoint_name(a.name) for a in program.arguments if a.role in (Role.TABLE, Role.TABLE_SUM)}
-    wanted_tables = frozenset(w for w in wrt if program.argument(w).role is Role.TABLE)
     varied = [v for place, v in program.inputs if place.argument in wrt]
     b = Builder()
-    engine = Reverse(program.name, b, active_values(program.body, varied, wanted_tables), tables)
+    engine = Reverse(program.name, b, active_values(program.body, varied, scattered), tables)
     inputs = _clone_inputs(program, engine.env)
     engine.primal(program.body)
     for place, value in program.outputs:
@@ -159,16 +191,19 @@ def _vjp(name: str, program: Program, wrt: tuple[str, ...]) -> Program:
     outputs_ = []
     for wanted in wrt:
         a = program.argument(wanted)
-        if a.role is not Role.TABLE:
-            for k in range(a.size):
-                zero_or = found.get(Place(wanted, k))
-                value = zero_or if zero_or is not None else b.const(0.0, a.type)
-                outputs_.append((Place(adjoint_name(wanted), k), value))
+        for k in range(a.size):
+            adjoint = found.get(Place(wanted, k))
+            if wanted not in scattered:
+                adjoint = adjoint if adjoint is not None else b.const(0.0, a.type)
+                outputs_.append((Place(adjoint_name(wanted), k), adjoint))
+            elif adjoint is not None:
+                b.scatter(adjoint_name(wanted), b.const(k, Type.I32), adjoint)
     return Program(name, tuple(arguments), tuple(inputs), tuple(b.body), tuple(outputs_), tapes=tuple(engine.tapes),
-                   effects=frozenset(adjoint_name(t) for t in wanted_tables))  # fmt: skip
+                   effects=frozenset(adjoint_name(t) for t in scattered))  # fmt: skip
 
 
-def _jvp(name: str, program: Program, wrt: tuple[str, ...]) -> Program:
+def _jvp(derivative: Jvp, program: Program) -> Program:
+    name, wrt, tangent_name = derivative.name, derivative.wrt, derivative.named
     arguments = _primal_arguments(program)
     for wanted in wrt:
         a = program.argument(wanted)
@@ -178,6 +213,7 @@ def _jvp(name: str, program: Program, wrt: tuple[str, ...]) -> Program:
         arguments.append(replace(a, name=tangent_name(a.name)))
     _check_names(name, arguments)
     tables = {a.name: tangent_name(a.name) for a in program.arguments if a.role in (Role.TABLE, Role.TABLE_SUM)}
+    tables |= {t.name: tangent_name(t.name) for t in program.tapes}
     wanted_tables = frozenset(w for w in wrt if program.argument(w).role is Role.TABLE)
     varied = [v for place, v in program.inputs if place.argument in wrt]
     b = Builder()
@@ -193,8 +229,9 @@ def _jvp(name: str, program: Program, wrt: tuple[str, ...]) -> Program:
         for place, value in program.outputs
         if value.type.is_real
     )
-    effects = frozenset(tangent_name(e) for e in program.effects)
-    return Program(name, tuple(arguments), tuple(inputs), tuple(b.body), outputs, effects=effects)
+    tapes = [replace(t, name=tables[t.name]) for t in program.tapes if t.name in engine.stored]
+    return Program(name, tuple(arguments), tuple(inputs), tuple(b.body), outputs, tapes=(*program.tapes, *tapes),
+                   effects=frozenset(tangent_name(e) for e in program.effects))  # fmt: skip
 
 
 def _clone_inputs(program: Program, env: dict[Value, Value]) -> list[tuple[Place, Value]]:

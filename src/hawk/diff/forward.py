@@ -17,7 +17,8 @@ class Forward:
     """Emits a primal body, untouched, and its tangents.
 
     `env` maps primal values to emitted ones; `tangents` maps the active primal values to theirs (an active
-    value without an entry has tangent zero). `tables` maps a table to the table of its tangent.
+    value without an entry has tangent zero). `tables` maps a table to the table of its tangent, and a tape
+    to the tape of its tangents; `stored` gathers the tapes whose tangents are kept.
     """
 
     def __init__(self, kernel: str, builder: Builder, active: set[Value], tables: dict[str, str]) -> None:
@@ -28,6 +29,7 @@ class Forward:
         self._constants: dict[Value, float] = {}
         self.env: dict[Value, Value] = {}
         self.tangents: Tangents = {}
+        self.stored: set[str] = set()
 
     def block(self, body: Sequence[Instr]) -> None:
         for instr in body:
@@ -60,11 +62,17 @@ class Forward:
                 self._b.scatter(target, self.env[instr.args[0]], self.tangents[instr.args[1]])
             return
         self._clone(instr)
-        if instr.op == "table":
+        if instr.op == "store":
+            if instr.args[1].type.is_real:
+                self.stored.add(str(instr.attr))
+                tape = self._tables[str(instr.attr)]
+                self._b.store(tape, self.env[instr.args[0]], self.tangent(instr.args[1]))
+            return
+        if instr.op in ("table", "load"):
             if instr.result in self._active:
-                table = self._tables[str(instr.attr)]
-                tangent = self._b.table(table, self.env[instr.args[0]], instr.result.type)
-                self.tangents[instr.result] = tangent
+                read = self._b.table if instr.op == "table" else self._b.load
+                source = self._tables[str(instr.attr)]
+                self.tangents[instr.result] = read(source, self.env[instr.args[0]], instr.result.type)
             return
         if instr.result not in self._active or self.tangents.keys().isdisjoint(instr.args):
             return

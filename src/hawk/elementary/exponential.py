@@ -52,8 +52,9 @@ def expm1(m: Lanes, x: V) -> V:
     one = m.real(1.0)
     scale = times_power(m, one, n_bits)
     rest = m.sub(scale, one)
+    rest_low = m.sub(m.sub(scale, rest), one)  # matters where 1 is in the last place of 2**n
     high = m.fma(scale, p, rest)
-    low = m.fma(scale, p_low, m.fma(scale, p, m.sub(rest, high)))
+    low = m.add(m.fma(scale, p_low, m.fma(scale, p, m.sub(rest, high))), rest_low)
 
     def slow() -> V:
         return m.select(m.lt(x, m.real(0.0)), m.real(-1.0), scaled_at_the_edges(m, x, m.add(one, p), n_bits))
@@ -85,7 +86,7 @@ def expm1_pair(m: Lanes, x: V) -> tuple[Pair, V]:
     near = m.fma(m.neg(n), m.real(first), x)
     r = m.fma(m.neg(n), m.real(second), near)
     low = m.fma(m.neg(n), m.real(second), m.sub(near, r))
-    curve = m.fma(m.mul(r, r), m.poly(r, pick(m, c.EXPM1_64, c.EXPM1_32)), low)
+    curve = m.fma(m.mul(r, r), m.poly(r, pick(m, c.EXPM1_64, c.EXPM1_32)), m.fma(r, low, low))
     return fast_two_sum(m, r, curve), n_bits
 
 

@@ -8,21 +8,21 @@ from . import coefficients as c
 from .exponential import expm1_pair, expm1_reduced, scaled_at_the_edges
 from .formats import multiple, pick, power_of_two, times_power
 from .lanes import Lanes, V
-from .pairs import quotient, two_sum
+from .pairs import Pair, fast_two_sum, quotient, two_sum
 
 
 def sinh(m: Lanes, x: V) -> V:
     """Hyperbolic sine."""
     size = m.abs(x)
     parts = _Parts(m, size)
-    usual = parts.combine(parts.sinh_n, parts.cosh_n)
+    usual = parts.combine(parts.sinh_n, parts.cosh_n[0])
     return m.copysign(m.rare(parts.outside(), usual, parts.half_exponential), x)
 
 
 def cosh(m: Lanes, x: V) -> V:
     """Hyperbolic cosine."""
     parts = _Parts(m, m.abs(x))
-    return m.rare(parts.outside(), parts.combine(parts.cosh_n, parts.sinh_n), parts.half_exponential)
+    return m.rare(parts.outside(), parts.combine(parts.cosh_n, parts.sinh_n[0]), parts.half_exponential)
 
 
 @final
@@ -45,13 +45,15 @@ class _Parts:
         half = m.real(0.5)
         grows = times_power(m, half, self.n_bits)
         shrinks = times_power(m, half, m.isub(m.int(0), self.n_bits))
-        self.cosh_n, self.sinh_n = m.add(grows, shrinks), m.sub(grows, shrinks)
+        self.cosh_n = fast_two_sum(m, grows, shrinks)
+        self.sinh_n = fast_two_sum(m, grows, m.neg(shrinks))
 
-    def combine(self, main: V, other: V) -> V:
-        """main cosh(r + low) + other sinh(r + low). main is 0 or the larger term by far."""
+    def combine(self, whole: Pair, other: V) -> V:
+        """whole cosh(r + low) + other sinh(r + low). The whole is 0 or the larger term by far."""
         m = self.m
+        main, main_low = whole
         high = m.fma(other, self.r, main)
-        low = m.fma(other, self.r, m.sub(main, high))
+        low = m.add(m.fma(other, self.r, m.sub(main, high)), main_low)
         low = m.add(low, m.fma(main, self.cosh_tail, m.mul(other, self.sinh_tail)))
         return m.add(high, low)
 
@@ -94,4 +96,4 @@ def _tanh_single(m: Lanes, x: V) -> V:
     p, n_bits = expm1_reduced(m, m.add(clamped, clamped))
     scale = times_power(m, one, n_bits)
     far = m.sub(one, m.div(m.real(2.0), m.fma(scale, p, m.add(scale, one))))
-    return m.copysign(m.select(m.lt(size, m.real(0.88)), near, far), x)
+    return m.copysign(m.select(m.lt(size, m.real(0.99)), near, far), x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import coefficients as c
 from .formats import pick
 from .lanes import Lanes, V
-from .pairs import fast_two_sum, quotient_pair
+from .pairs import Pair, fast_two_sum, quotient_pair
 from .roots import sqrt_pair
 
 
@@ -71,20 +71,30 @@ def atan2(m: Lanes, y: V, x: V) -> V:
     negative = m.ilt(m.to_bits(x), m.int(0))
     quarters = m.select(swap, m.real(-2.0), m.real(0.0))
     quarters = m.select(negative, m.select(swap, m.real(2.0), m.real(-4.0)), quarters)
-    low, high, shift = pick(m, (2.0**-900, 2.0**900, 2.0**200), (2.0**-100, 2.0**100, 2.0**60))
+    # Between these nothing over- or underflows; an over of 0 is fine too.
+    low, high = pick(m, (2.0**-900, 2.0**900), (2.0**-100, 2.0**100))
 
     def slow() -> V:
-        one, zero, infinity = m.real(1.0), m.real(0.0), m.real(float("inf"))
-        factor = m.select(m.lt(under, one), m.real(shift), m.real(1 / shift))
-        near, far = m.mul(over, factor), m.mul(under, factor)
-        infinite = m.eq(under, infinity)
-        near = m.select(infinite, m.select(m.eq(over, infinity), one, zero), near)
-        far = m.select(m.either(infinite, m.eq(under, zero)), one, far)
-        result = _arc_tangent(m, near, far, quarters)
+        if m.bits == 32:
+            wide = m.wide()
+            result = m.narrow(_arc_tangent(wide, *_finite_ratio(wide, m.widen(over), m.widen(under)), m.widen(quarters)))
+        else:
+            factor = m.select(m.gt(under, m.real(high)), m.real(2.0**-120), m.real(2.0**120))
+            ratio = _finite_ratio(m, m.mul(over, factor), m.mul(under, factor))
+            result = _arc_tangent(m, *ratio, quarters)
         return m.select(m.either(m.ne(x, x), m.ne(y, y)), m.real(float("nan")), result)
 
     calm = m.both(m.ge(under, m.real(low)), m.le(under, m.real(high)))
+    calm = m.both(calm, m.no(m.both(m.lt(over, m.real(low)), m.gt(over, m.real(0.0)))))
     return m.copysign(m.rare(m.no(calm), _arc_tangent(m, over, under, quarters), slow), y)
+
+
+def _finite_ratio(m: Lanes, over: V, under: V) -> Pair:
+    """Numbers with the ratio that C99 gives to 0 / 0, inf / inf and x / inf; others as they are."""
+    one, zero, infinity = m.real(1.0), m.real(0.0), m.real(float("inf"))
+    infinite = m.eq(under, infinity)
+    over = m.select(infinite, m.select(m.eq(over, infinity), one, zero), over)
+    return over, m.select(m.either(infinite, m.eq(under, zero)), one, under)
 
 
 def _arc_tangent(m: Lanes, over: V, under: V, quarters: V) -> V:

@@ -47,10 +47,11 @@ def _log(m: Lanes, x: V, bias: V | None = None) -> V:
 def log_of_pair(m: Lanes, x: Pair, bias: V | None = None) -> V:
     """log((x + low) * 2**bias), x positive and normal. The result is good even if it is small."""
     exponent, significand = exponent_and_significand(m, x[0])
-    f = m.sub(significand, m.real(1.0))
-    rest = m.mul(x[1], power_of_two(m, m.isub(m.int(0), exponent)))
-    # log(1 + f + rest) - log(1 + f) = rest / (1 + f), where a few digits do
-    slope = m.poly(f, (0.86, -1.02, 1.0))
+    # the low part times 2**-exponent, in two steps because the exponent may be that of the largest number
+    low = m.mul(m.mul(x[1], power_of_two(m, m.isub(m.int(1), exponent))), m.real(0.5))
+    f, rest = fast_two_sum(m, m.sub(significand, m.real(1.0)), low)
+    # log(1 + f + rest) - log(1 + f) = rest / (1 + f), of which a digit is enough
+    slope = m.fma(f, m.real(-0.9), m.real(1.0))
     k = m.to_real(exponent if bias is None else m.iadd(exponent, bias))
     high, low = (m.real(part) for part in pick(m, c.LN2_SHORT_64, c.LN2_SHORT_32))
     return m.fma(k, high, m.add(f, _tail(m, f, m.fma(rest, slope, m.mul(k, low)))))
@@ -86,16 +87,16 @@ def _reduced(m: Lanes, x: V, bias: V | None) -> tuple[V, V]:
 def _tail(m: Lanes, f: V, small: V) -> V:
     """log(1 + f) - f + small, for a small addition.
 
-    In double a series in s = f / (2 + f), as in FDLIBM's log: s (f*f/2 + z L(z)) - f*f/2, z = s*s. In single
-    a polynomial in f is as good and needs no division.
+    It is -f*f/2, exact but for the rounding of the sum, and a rest: in double a series in s = f / (2 + f), as in
+    FDLIBM's log, in single a polynomial in f, which is as good there and needs no division.
     """
+    half = m.mul(f, m.real(-0.5))
+    square = m.mul(half, f)
     if m.bits == 32:
-        square = m.mul(f, f)
-        return m.fma(square, m.real(-0.5), m.fma(m.mul(square, f), m.poly(f, c.LOG_32), small))
+        return m.fma(half, f, m.fma(m.mul(square, f), m.poly(f, c.LOG_32), small))
     s = m.div(f, m.add(f, m.real(2.0)))
     z = m.mul(s, s)
-    half_square = m.mul(m.mul(f, m.real(0.5)), f)
-    return m.sub(m.fma(s, m.fma(z, m.poly(z, c.LOG_64), half_square), small), half_square)
+    return m.fma(half, f, m.fma(s, m.fma(z, m.poly(z, c.LOG_64), m.neg(square)), small))
 
 
 def _for_all_numbers(m: Lanes, x: V, usual: Callable[..., V]) -> V:

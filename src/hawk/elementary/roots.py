@@ -48,9 +48,8 @@ def _next_slope(m: Lanes, e: V) -> V:
 def sqrt_pair(m: Lanes, x: Pair) -> Pair:
     """The square root of a pair that is 0 or normal, as a pair; without a division or a machine root."""
     y = _inverse_root_guess(m, x[0])
-    if m.bits == 64:
-        e = m.fma(m.neg(m.mul(x[0], y)), y, m.real(1.0))
-        y = m.fma(m.mul(y, e), _next_slope(m, e), y)
+    e = m.fma(m.neg(m.mul(x[0], y)), y, m.real(1.0))
+    y = m.fma(m.mul(y, e), _next_slope(m, e), y)
     root = m.mul(x[0], y)
     rest = m.add(m.fma(m.neg(root), root, x[0]), x[1])
     return root, m.mul(rest, m.mul(y, m.real(0.5)))
@@ -61,7 +60,7 @@ def hypot(m: Lanes, x: V, y: V) -> V:
     x, y = m.abs(x), m.abs(y)
     swap = m.lt(x, y)
     large, small = m.select(swap, y, x), m.select(swap, x, y)
-    low, high, shift = pick(m, (2.0**-450, 2.0**500, 2.0**600), (2.0**-50, 2.0**60, 2.0**80))
+    low, high, shift = pick(m, (2.0**-450, 2.0**500, 2.0**600), (2.0**-50, 2.0**60, 2.0**100))
 
     def slow() -> V:
         tiny = m.lt(large, m.real(1.0))

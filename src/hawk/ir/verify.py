@@ -6,7 +6,7 @@ from .ops import OPS
 from .program import Argument, Instr, Program, Region, Role, Value
 from .types import Type
 
-_READ = frozenset({Role.SAMPLE, Role.PARAM, Role.MUTABLE, Role.TERMINATED})
+_READ = frozenset({Role.SAMPLE, Role.PARAM, Role.MUTABLE, Role.TERMINATED, Role.TABLE})
 _WRITTEN = frozenset({Role.MUTABLE, Role.TERMINATED, Role.SUM})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from dataclasses import dataclass
 from typing import Any, NoReturn, final
@@ -51,7 +52,7 @@ def _as_python(function: Any) -> Any:
     return rule
 
 
-for _function in (len, sum, zip, enumerate, reversed, list, tuple, dict, isinstance):
+for _function in (len, sum, zip, enumerate, reversed, list, tuple, dict, isinstance, dataclasses.replace):
     builtin(_function)(_as_python(_function))
 
 

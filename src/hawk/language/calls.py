@@ -137,6 +137,8 @@ def call(t: Tracer, function: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     """``function(*args, **kwargs)``."""
     if isinstance(function, functools.partial):
         return call(t, function.func, [*function.args, *args], {**function.keywords, **kwargs})
+    if not callable(function):
+        raise KernelError(f"{name_of(function)} is called, and is no function")
     if type(function).__module__ == "hawk.kernel":
         raise KernelError(
             f"{_name(function)} is a kernel: a kernel is launched, not called by another",
@@ -180,6 +182,8 @@ def _change(t: Tracer, owner: Any, function: Any, args: list[Any], kwargs: dict[
 def _traced(t: Tracer, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A call with traced values among its arguments."""
     if isinstance(function, types.MethodType):
+        if is_named(type(function.__self__)) and function.__name__ in ("_replace", "_asdict"):
+            return native(f"{function.__name__}(...)", function, *args, **kwargs)
         return call(t, function.__func__, [function.__self__, *args], kwargs)
     if isinstance(function, functools._lru_cache_wrapper):
         return call(t, function.__wrapped__, args, kwargs)

@@ -41,6 +41,7 @@ _UNARY: dict[type[ast.unaryop], Any] = {
     ast.UAdd: operator.pos,
     ast.Invert: operator.invert,
 }
+_CONVERSIONS: dict[str, Any] = {"r": repr, "s": str, "a": ascii}
 _COMPARE: dict[type[ast.cmpop], tuple[str, Any]] = {
     ast.Lt: ("<", operator.lt),
     ast.LtE: ("<=", operator.le),
@@ -75,9 +76,19 @@ def binary(t: Tracer, frame: Frame, node: ast.BinOp) -> Any:
 def operate_on(t: Tracer, op: ast.operator, a: Any, b: Any) -> Any:
     """A binary operator on any two values."""
     symbol, function = _BINARY[type(op)]
+    a, b = _as_operands(a, b)
     if symbol != "@" and is_scalar(a) and is_scalar(b) and isinstance(plain(a), Index) | isinstance(plain(b), Index):
         return operate(symbol, a, b)
     return t.heap.made(native(f"{name_of(a)} {symbol} {name_of(b)}", function, a, b))
+
+
+def _as_operands(a: Any, b: Any) -> tuple[Any, Any]:
+    """An array beside a value of the kernel is a vector or matrix of constants."""
+    if isinstance(a, np.ndarray) and isinstance(b, (Traced, Index, Bundle)):
+        return as_bundle(a), b
+    if isinstance(b, np.ndarray) and isinstance(a, (Traced, Index, Bundle)):
+        return a, as_bundle(b)
+    return a, b
 
 
 @expression(ast.UnaryOp)
@@ -118,6 +129,7 @@ def _compared(t: Tracer, op: ast.cmpop, a: Any, b: Any) -> Any:
             raise KernelError("`in` with a value that the kernel computes", "write x == a or x == b")
         return native("in", operator.contains, b, a) is isinstance(op, ast.In)
     symbol, function = _COMPARE[type(op)]
+    a, b = _as_operands(a, b)
     if is_scalar(a) and is_scalar(b) and isinstance(plain(a), Index) | isinstance(plain(b), Index):
         return operate(symbol, a, b)
     return native(f"{name_of(a)} {symbol} {name_of(b)}", function, a, b)
@@ -315,7 +327,7 @@ def formatted(t: Tracer, frame: Frame, node: ast.FormattedValue) -> Any:
     if holds(value, Traced):
         raise KernelError("a value that the kernel computes has no text while it is traced", "leave it out")
     if node.conversion > 0:
-        value = {"r": repr, "s": str, "a": ascii}[chr(node.conversion)](value)
+        value = _CONVERSIONS[chr(node.conversion)](value)
     return format(value, t.evaluate(frame, node.format_spec) if node.format_spec else "")
 
 

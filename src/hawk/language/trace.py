@@ -22,6 +22,7 @@ from .tables import TableValue
 from .tracer import Tracer
 from .values import Traced, lift
 
+_FIX = "decorate one function, written with def, once"
 _WRITTEN = frozenset({Role.MUTABLE, Role.TERMINATED})
 
 
@@ -42,9 +43,9 @@ def trace(function: Any, name: str | None = None, source: str | None = None) -> 
 
 def _plain(function: Any) -> types.FunctionType:
     if not isinstance(function, types.FunctionType):
-        raise KernelError(f"a kernel is made from a plain function, not from {_what(function)}", "write it with def")
+        raise KernelError(f"a kernel is made from a plain function, not from {_what(function)}", _FIX)
     if function.__name__ == "<lambda>":
-        raise KernelError("a kernel is made from a function, not from a lambda", "write it with def and annotations")
+        raise KernelError("a kernel is made from a function, not from a lambda", _FIX)
     return function
 
 

@@ -310,19 +310,18 @@ def _whole(op: str, a: Any, b: Any) -> Any:
 
 def power(x: Any, exponent: Any) -> Any:
     """x ** exponent. A small constant whole exponent is a product, so no logarithm enters its derivative."""
-    if isinstance(x, Index):
+    x, exponent = plain(x), plain(exponent)
+    if isinstance(x, Index) or isinstance(exponent, float):
         x = cast(x, Type.REAL)
-    if not is_symbolic(exponent) and exponent in (-1, 0, 1, 2, 3, 4) and isinstance(x, Traced):
+    if not is_symbolic(exponent) and exponent in (-1, 0, 1, 2, 3, 4):
         if exponent == -1:
-            return 1.0 / x
-        if isinstance(exponent, float):
-            x = cast(x, Type.REAL)
+            return apply("div", 1.0, x)
         if exponent == 0:
-            return 1.0 if isinstance(exponent, float) or x.type.is_real else 1
-        square = x * x if exponent > 1 else x
+            return 1 if common_type(x).is_int else 1.0
+        square = operate("*", x, x) if exponent > 1 else x
         if exponent < 3:
             return square
-        return square * x if exponent == 3 else square * square
+        return operate("*", square, x if exponent == 3 else square)
     if isinstance(x, Traced) and x.type.is_int and isinstance(exponent, int) and 4 < exponent < 64:
         half = power(x, int(exponent) // 2)
         return half * half * x if exponent % 2 else half * half

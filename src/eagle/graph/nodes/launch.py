@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import final
 
 from hawk.codegen.launch import slots
-from hawk.diff import Vjp, adjoint_name
+from hawk.diff import Vjp
 from hawk.ir.printer import text
-from hawk.ir.program import Role
+from hawk.ir.program import Argument, Role
 from hawk.ir.types import precision
 
 from ...devices.host import HostProgram, Slot
@@ -51,10 +51,16 @@ class LaunchNode(Node):
         read = self.plan.derivative.program(self.plan.mode).reads()
         return tuple(k for k in self._reads if k in read)
 
-    def differentiates(self) -> tuple[str, ...]:
+    def _vjp(self) -> Vjp:
         definition = self.plan.derivative.definition
         assert isinstance(definition, Vjp)
-        return definition.wrt
+        return definition
+
+    def differentiates(self) -> tuple[str, ...]:
+        return self._vjp().wrt
+
+    def adjoint(self, name: str) -> Argument:
+        return self.plan.derivative.program(self.plan.mode).argument(self._vjp().named(name))
 
     def transpose(
         self,
@@ -65,8 +71,9 @@ class LaunchNode(Node):
         vjp: object | None,
     ) -> None:
         vjp = vjp if isinstance(vjp, Plan) else self.plan.vjp
-        seeds = {adjoint_name(k): slot for k, slot in cotangents.items()}
-        out = {adjoint_name(k): slot for k, slot in adjoints.items()}
+        named = self._vjp().named
+        seeds = {named(k): slot for k, slot in cotangents.items()}
+        out = {named(k): slot for k, slot in adjoints.items()}
         places: dict[tuple[str, bool], Slot] = {}
         for slot in slots(vjp.program):
             name = slot.argument.name
@@ -79,12 +86,15 @@ class LaunchNode(Node):
         if not isinstance(vjp, Plan) or not isinstance(vjp.kernel.definition, Vjp):
             raise ReverseError(f"vjps[{self.name!r}]: {mine}; expected the plan of its vjp, found {vjp!r}")
         derivative = vjp.kernel.definition
-        same = derivative.primal is self.plan.kernel.definition or text(
-            derivative.primal.program(precision(vjp.mode))
-        ) == text(self.plan.kernel.definition.program(precision(self.plan.mode)))
-        if not same:
+        if vjp.mode != self.plan.mode:
             raise ReverseError(
-                f"vjps[{self.name!r}]: {mine}, but {vjp.name} ({vjp.mode}) is the vjp of {derivative.primal.name}"
+                f"vjps[{self.name!r}]: {mine}, but {vjp.name} is built for {vjp.mode}; build it in the same mode"
+            )
+        real = precision(vjp.mode)
+        if text(derivative.primal.program(real)) != text(self.plan.kernel.definition.program(real)):
+            raise ReverseError(
+                f"vjps[{self.name!r}]: {mine}, but {vjp.name} is the vjp of another kernel, {derivative.primal.name}; "
+                f"build it of this one: hawk.diff.vjp({self.plan.name})"
             )
         if derivative.wrt != self.differentiates():
             raise ReverseError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 
+from hawk.ir.program import Argument
+
 from ...devices.host import HostProgram, Slot
 from ...planes import Plane
 
@@ -42,6 +44,10 @@ class Node(ABC):
     @abstractmethod
     def differentiates(self) -> tuple[str, ...]:
         """The reads that its reverse gives adjoints for."""
+
+    @abstractmethod
+    def adjoint(self, name: str) -> Argument:
+        """How the adjoint of a read that it differentiates is written: per sample, or as which kind of sum."""
 
     @abstractmethod
     def transpose(

@@ -7,10 +7,11 @@ from ..types import Type
 from .dce import drop_dead
 from .freeze import freeze
 from .fuse import fuse
+from .places import constant_places
 from .simplify import simplify
 from .specialise import specialise
 
-__all__ = ["drop_dead", "finish", "freeze", "fuse", "prepare", "simplify", "specialise"]
+__all__ = ["constant_places", "drop_dead", "finish", "freeze", "fuse", "prepare", "simplify", "specialise"]
 
 
 def prepare(program: Program, real: Type) -> Program:
@@ -27,5 +28,5 @@ def finish(derivative: Program) -> Program:
 
 
 def _settle(program: Program) -> Program:
-    fused = fuse(simplify(program))
+    fused = fuse(constant_places(simplify(program)))
     return drop_dead(simplify(fused, pins=False))

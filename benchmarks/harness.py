@@ -1,0 +1,86 @@
+"""Timing by interleaved repeats: what is compared runs in turn, so that a busy machine disturbs all alike."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+
+Work = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds a call, one for each round."""
+
+    rounds: list[float]
+
+    @property
+    def median(self) -> float:
+        return median(self.rounds)
+
+    @property
+    def least(self) -> float:
+        return min(self.rounds)
+
+    def ratio(self, other: Times) -> float:
+        """How many times as long as `other`: the median over the rounds of the ratio within a round."""
+        return median(a / b for a, b in zip(self.rounds, other.rounds, strict=True))
+
+
+def interleaved(works: dict[str, Work], rounds: int = 31, seconds: float = 0.01) -> dict[str, Times]:
+    """Time each work in turn, `rounds` times, each time calling it for about `seconds`."""
+    counts = {name: _calls(work, seconds) for name, work in works.items()}
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(rounds):
+        for name, work in works.items():
+            times[name].append(_timed(work, counts[name]))
+    return {name: Times(found) for name, found in times.items()}
+
+
+def _timed(work: Work, calls: int) -> float:
+    start = time.perf_counter()
+    for _ in range(calls):
+        work()
+    return (time.perf_counter() - start) / calls
+
+
+def _calls(work: Work, seconds: float) -> int:
+    """How often to call `work` to fill the time; calling it here warms it up too."""
+    calls = 1
+    while (once := _timed(work, calls)) * calls < seconds / 4:
+        calls *= 2
+    return max(1, round(seconds / once))
+
+
+def in_process(code: str, **environment: str) -> str:
+    """What a fresh Python prints when it runs `code`."""
+    found = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True, cwd=_HERE
+    )
+    if found.returncode:
+        raise RuntimeError(found.stderr)
+    return found.stdout
+
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def shown(seconds: float) -> str:
+    """A time with a unit that suits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def table(title: str, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """Print rows of text, columns aligned."""
+    widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
+    print(f"\n{title}")
+    for row in [head, *rows]:
+        print("  " + "  ".join(cell.ljust(w) if k == 0 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))))
