@@ -80,7 +80,8 @@ def shown(seconds: float) -> str:
 
 def table(title: str, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     """Print rows of text, columns aligned."""
-    widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     print(f"\n{title}")
-    for row in [head, *rows]:
-        print("  " + "  ".join(cell.ljust(w) if k == 0 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))))
+    for first, *rest in [head, *rows]:
+        cells = [first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])]
+        print("  " + "  ".join(cells).rstrip())

@@ -1,4 +1,4 @@
-"""The two small kernels of several benchmarks."""
+"""Kernels that several benchmarks use: two small ones, and one that only computes."""
 
 from hawk import Mutable, Param, Scalar, kernel
 from hawk import math as hm
@@ -12,3 +12,10 @@ def square(x: Scalar, a: Param, y: Mutable[Scalar]):
 @kernel
 def wave(x: Scalar, y: Mutable[Scalar]):
     y = hm.sin(x)
+
+
+@kernel
+def logistic(x: Scalar, y: Mutable[Scalar]):
+    for _ in range(500):
+        x = 3.99 * x * (1 - x)
+    y = x

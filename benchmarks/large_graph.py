@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 
-import eagle
 import numpy as np
 from harness import interleaved, shown, table
 from kernels import square, wave
+
+import eagle
 
 N = 10**6
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import eagle
 import numpy as np
 from harness import interleaved, shown, table
 from kernels import square, wave
+
+import eagle
 
 N = 6
 

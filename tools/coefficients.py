@@ -15,12 +15,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import mpmath as mp
+import mpmath as mp  # type: ignore[import-untyped]
 import numpy as np
 
 mp.mp.dps = 100
-Real = mp.mpf
+Real = Any  # an mpmath number
 TABLES = Path(__file__).parents[1] / "src" / "hawk" / "elementary" / "coefficients.py"
 
 
@@ -187,9 +188,7 @@ erf_ratio = series(
     lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z),
     lambda k: 2 / mp.sqrt(mp.pi) * mp.mpf(-1) ** k / mp.factorial(k) / (2 * k + 1),
 )
-cos_tail = series(
-    lambda z: (mp.cos(mp.sqrt(z)) - 1) / z, lambda k: mp.mpf(-1) ** (k + 1) / mp.factorial(2 * k + 2)
-)
+cos_tail = series(lambda z: (mp.cos(mp.sqrt(z)) - 1) / z, lambda k: mp.mpf(-1) ** (k + 1) / mp.factorial(2 * k + 2))
 cosh_tail = series(lambda z: (mp.cosh(mp.sqrt(z)) - 1) / z, lambda k: 1 / mp.factorial(2 * k + 2))
 exp_tail = series(lambda r: (mp.expm1(r) - r) / r**2, lambda k: 1 / mp.factorial(k + 2))
 log_tail = series(lambda z: 2 * atanh_tail(z), lambda k: mp.mpf(2) / (2 * k + 3))
@@ -222,9 +221,21 @@ def square(x: Real) -> Real:
     return x * x
 
 
+def sin_weight(z: Real) -> Real:
+    return z / mp.sinc(mp.sqrt(z))
+
+
+def tanh_weight(z: Real) -> Real:
+    return z * mp.sqrt(z) / mp.tanh(mp.sqrt(z))
+
+
+def log1p_weight(f: Real) -> Real:
+    return f**3 / mp.log1p(f) / 2
+
+
 FITS = (
-    Fit("SIN_64", "(sin(r)/r - 1)/z in z = r*r", sin_tail, QUADRANT, 5, lambda z: z / mp.sinc(mp.sqrt(z))),
-    Fit("SIN_32", "the same", sin_tail, QUADRANT, 2, lambda z: z / mp.sinc(mp.sqrt(z)), bits=32),
+    Fit("SIN_64", "(sin(r)/r - 1)/z in z = r*r", sin_tail, QUADRANT, 5, sin_weight),
+    Fit("SIN_32", "the same", sin_tail, QUADRANT, 2, sin_weight, bits=32),
     Fit("COS_64", "(cos(r) - 1)/z in z = r*r", cos_tail, QUADRANT, 6, linear, (-0.5,)),
     Fit("COS_32", "the same", cos_tail, QUADRANT, 3, linear, (-0.5,), 32),
     Fit("TAN_64", "(2 tan(r/2)/r - 1)/z in z = r*r", tan_tail, QUADRANT, 8, linear),
@@ -240,9 +251,9 @@ FITS = (
     Fit("SINH_32", "the same", sinh_tail, HALF_OCTAVE, 2, linear, bits=32),
     Fit("COSH_64", "(cosh(r) - 1)/z in z = r*r", cosh_tail, HALF_OCTAVE, 4, linear, (0.5,)),
     Fit("COSH_32", "the same", cosh_tail, HALF_OCTAVE, 2, linear, (0.5,), 32),
-    Fit("TANH_32", "(tanh(x)/x - 1)/z in z = x*x", tanh_tail, (0, 1), 6, lambda z: z * mp.sqrt(z) / mp.tanh(mp.sqrt(z)), bits=32),
+    Fit("TANH_32", "(tanh(x)/x - 1)/z in z = x*x", tanh_tail, (0, 1), 6, tanh_weight, bits=32),
     Fit("LOG_64", "(log(m)/s - 2)/z in z = s*s", log_tail, S_SQUARE, 6, linear),
-    Fit("LOG_32", "(log(1 + f) - f + f*f/2)/(-f**3/2)", log1p_tail, F_RANGE, 9, lambda f: f**3 / mp.log1p(f) / 2, bits=32),
+    Fit("LOG_32", "(log(1 + f) - f + f*f/2)/(-f**3/2)", log1p_tail, F_RANGE, 10, log1p_weight, bits=32),
     Fit("LOG_PAIR", "((log(m)/s - 2)/z - 2/3)/z in z = s*s", log_pair_tail, S_SQUARE, 7, square),
     Fit("LOG_FOR_SINGLE", "log(m)/s in z = s*s, for single results", log_ratio, S_SQUARE, 4, flat),
     Fit("ATANH_64", "(atanh(s)/s - 1)/z in z = s*s", atanh_tail, WIDER_S_SQUARE, 7, linear),
@@ -252,7 +263,7 @@ FITS = (
     Fit("ATAN_64", "(atan(x)/x - 1)/z in z = x*x", atan_tail, (0, TAN_EIGHTH**2), 10, linear),
     Fit("ATAN_32", "the same", atan_tail, (0, TAN_EIGHTH**2), 4, linear, bits=32),
     Fit("ERF_64", "(erf(x)/x - 2/sqrt(pi))/z in z = x*x", erf_tail, (0, ERF_HALF**2), 7, linear),
-    Fit("ERFC_64", "(E(t) - E(0))/t, E = (1 + 2x)exp(x*x)erfc(x), t = (x - K)/(x + K)", erfc_slope, ERFC_RANGE, 26, linear),
+    Fit("ERFC_64", "(E(t) - E(0))/t, E = (1 + 2x)exp(x*x)erfc(x), t = (x-K)/(x+K)", erfc_slope, ERFC_RANGE, 26, linear),
     Fit("ERF_FOR_SINGLE", "erf(x)/x in z = x*x, for single results", erf_ratio, (0, ERF_LIMIT**2), 17, flat),
     Fit("ERFC_FOR_SINGLE", "E(t), for single results", erfc_curve, (place(0), place(11)), 12, flat),
     Fit("RSQRT_64", "1/sqrt(1 - e)", lambda e: 1 / mp.sqrt(1 - e), INVERSE_ROOT, 3, flat),
@@ -304,7 +315,7 @@ def constants() -> str:
         for width in widths:
             parts.append(cut(number, width))
             number -= parts[-1]
-        lines.append(f"{name} = ({', '.join(repr(float(part)) for part in parts)})  # {doc}\n")
+        lines.append(f"# {doc}\n{name} = ({', '.join(repr(float(part)) for part in parts)})\n")
     for name, number in PAIRS:
         lines.append(f"{name} = ({rounded(number, 64)!r}, {rounded(number, 32)!r})\n")
     guesses = tuple(4 / 3 * (bias - CBRT_SHIFT) * 2.0**fraction for bias, fraction in ((1023, 52), (127, 23)))

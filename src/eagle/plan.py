@@ -9,7 +9,7 @@ from typing import Any, final
 
 import hawk
 from hawk.codegen.compile import Entry, host_compiler
-from hawk.codegen.launch import slots
+from hawk.codegen.launch import slots, tape_bytes
 from hawk.diff import Vjp
 from hawk.ir.program import Program, Role
 from hawk.ir.types import precision
@@ -64,11 +64,21 @@ class Plan:
         """The plan of `derivative`, compiled when a reverse first needs it."""
         return Plan(self.derivative, self.mode, self._cache_dir)
 
-    def call_step(self, device: HostProgram, places: Mapping[tuple[str, bool], Slot]) -> None:
-        """Add a launch to a device program. Places are keyed by (argument, is written)."""
+    def call_step(
+        self,
+        device: HostProgram,
+        places: Mapping[tuple[str, bool], Slot],
+        capacities: Mapping[str, int] | None = None,
+    ) -> None:
+        """Add a launch to a device program. Places are keyed by (argument, is written).
+
+        `capacities` gives the params that size its tapes.
+        """
         sums = any(s.argument.role in (Role.SUM, Role.TABLE_SUM) for s in self._slots)
         places_in_order = [places[s.argument.name, s.writes] for s in self._slots]
-        device.call(self._entry.address, places_in_order, any_count=not sums)
+        if self.program.tapes:
+            places_in_order.append(device.scratch_bytes(tape_bytes(self.program, self._entry.width, capacities or {})))
+        device.call(self._entry.address, places_in_order, any_count=not sums and not self.program.tapes)
 
     def __repr__(self) -> str:
         arguments = ", ".join(a.name for a in self.program.arguments)

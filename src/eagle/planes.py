@@ -112,7 +112,12 @@ def _check_array(where: str, argument: Argument, array: Array) -> None:
     lead = array.shape[:-1] if per_sample else array.shape
     if array.ndim != len(argument.shape) + per_sample or lead != argument.shape:
         hint = ""
-        if per_sample and argument.shape and array.ndim == len(argument.shape) + 1 and array.shape[1:] == argument.shape:
+        if (
+            per_sample
+            and argument.shape
+            and array.ndim == len(argument.shape) + 1
+            and array.shape[1:] == argument.shape
+        ):
             hint = ". The sample axis comes last: pass np.ascontiguousarray(np.moveaxis(array, 0, -1))"
         raise PlaneError(f"{what}: expected shape {_shape_text(argument)}, found {array.shape}{hint}")
     if not array.dtype.isnative or not array.flags.aligned:
@@ -196,6 +201,11 @@ def check_aliasing(planes: list[tuple[str, Plane]], within_one_launch: bool = Tr
             if not (written(plane) or written(other)):
                 continue
             if plane.key == other.key:
+                if Role.TABLE in (plane.argument.role, other.argument.role):
+                    raise PlaneError(
+                        f"{name} and {other_name} are the same array, one as a table, which any sample reads anywhere, "
+                        "and one as a plane that is written; give each its own"
+                    )
                 if within_one_launch and written(plane) and written(other):
                     raise PlaneError(f"{name} and {other_name} are written to the same array; give each its own")
             elif np.shares_memory(plane.array, other.array):

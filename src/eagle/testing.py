@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
 import hawk
 from hawk.diff import jvp, vjp
-from hawk.ir.program import PER_SAMPLE, Argument
+from hawk.ir.program import PER_SAMPLE
 
+from .diff.gradients import Gradients
+from .diff.reverse import reverse
 from .errors import ArgumentError
 from .graph.graph import Graph
 from .plan import Plan
@@ -26,7 +28,7 @@ class GradientMismatch(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One projection: <gradient, direction> as computed and as differences give it."""
+    """One projection: <gradient, direction> as computed and as differences give it; ``error`` is relative."""
 
     what: str
     shape: tuple[int, ...]
@@ -50,17 +52,26 @@ class GradientCheck:
 
     @property
     def largest_error(self) -> float:
-        return max((row.error for row in self.rows), default=0.0)
+        return float(np.max([row.error for row in self.rows], initial=0.0))
 
     def __str__(self) -> str:
+        wrong = sum(not row.ok for row in self.rows)
+        outcome = f"{wrong} of {len(self.rows)} WRONG" if wrong else f"all {len(self.rows)} agree"
         head = ("derivative", "shape", "computed", "differences", "error", "")
         lines = [head] + [
-            (r.what, str(r.shape), f"{r.computed: .9e}", f"{r.expected: .9e}", f"{r.error:.1e}", "ok" if r.ok else "WRONG")
+            (
+                r.what,
+                str(r.shape),
+                f"{r.computed: .9e}",
+                f"{r.expected: .9e}",
+                f"{r.error:.1e}",
+                "ok" if r.ok else "WRONG",
+            )
             for r in self.rows
         ]
         widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
         table = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines]
-        return "\n".join([self.title, *table])
+        return "\n".join([f"{self.title}: {outcome}", *table])
 
 
 def check_grads(
@@ -70,7 +81,7 @@ def check_grads(
     wrt: Iterable[str] | None = None,
     outputs: Iterable[str] | None = None,
     order: int = 1,
-    mode: str = "float64",
+    mode: str | None = None,
     rtol: float | None = None,
     atol: float = 1e-9,
     seed: int = 0,
@@ -83,28 +94,35 @@ def check_grads(
     ``mode="float32"`` the differences are taken of the float64 kernel.
 
     A recorded **graph** is checked where its planes and params stand now: its reverse against differences
-    of launches; `outputs` names what to seed (default: all real outputs not overwritten later). Its planes
-    and params are put back afterwards, and its last record is given up.
+    of launches. Its planes and params are put back afterwards, and its last record is given up. What is
+    moved is an array: if a graph reads one under several names, their gradients are checked as a sum.
 
-    For each input v and a random direction u, ``<gradient, u>`` must agree with
-    ``(J(v + h u) - J(v - h u)) / 2h`` within ``rtol * scale + atol``, where J is the sum of all outputs
-    times random seeds and the scale is that of the terms summed. `rtol` is 1e-6, and 1e-4 in float32.
+    For each input v (or only those in `wrt`) and a random direction u, ``<gradient, u>`` must agree with
+    ``(J(v + h u) - J(v - h u)) / 2h`` within ``rtol * scale + atol``, where J is the sum of `outputs`
+    (default: all real ones; in a graph, those not overwritten later) times random seeds, and the scale is
+    that of the terms summed. `rtol` is 1e-6; for a kernel in float32 it is 1e-4, for such a graph 2e-2.
 
-    Returns the check; raises GradientMismatch if it fails.
+    Returns the check. Raises GradientMismatch, with the table, if it fails; ArgumentError for a plane or an
+    output that is missing, unknown or cannot be used, and if there is nothing to check.
     """
     rng = np.random.default_rng(seed)
+    wanted = None if wrt is None else tuple(wrt)
+    chosen = None if outputs is None else tuple(outputs)
     if isinstance(target, Graph):
-        if planes is not None or order != 1:
-            raise ArgumentError("check_grads(graph) takes its planes from the graph, and order=1")
+        if planes is not None or mode is not None or order != 1:
+            raise ArgumentError("check_grads(graph) takes planes and precision from the graph; order is 1")
         title = f"check_grads of a graph of {len(target.nodes)} nodes"
-        rows = _graph_rows(target, None if outputs is None else tuple(outputs), wrt, rng, rtol, atol)
+        rows = _graph_rows(target, wanted, chosen, rng, rtol, atol)
     elif isinstance(target, hawk.Kernel):
+        mode = "float64" if mode is None else mode
         title = f"check_grads of {target.name}, {mode}, order {order}"
-        rtol = rtol if rtol is not None else 1e-6 if mode == "float64" else 1e-4
-        wanted = None if wrt is None else tuple(wrt)
-        rows = _kernel_rows(target, dict(planes or {}), wanted, order, mode, rng, rtol, atol)
+        tolerance = rtol if rtol is not None else 1e-4 if mode == "float32" else 1e-6
+        trial = _Trial(rng, 6e-6, 1e-3, tolerance, atol)
+        rows = _kernel_rows(target, dict(planes or {}), wanted, chosen, order, mode, trial)
     else:
         raise ArgumentError(f"check_grads takes a kernel or a recorded graph, found {type(target).__name__}")
+    if not rows:
+        raise ArgumentError(f"{title}: there is no real input, so there is nothing to check")
     check = GradientCheck(title, rows)
     if not check.ok:
         raise GradientMismatch(str(check))
@@ -113,10 +131,38 @@ def check_grads(
     return check
 
 
-def _row(what: str, shape: tuple[int, ...], computed: float, expected: float, scale: float, tol: tuple[float, float]) -> Row:
-    error = abs(computed - expected) / scale if scale > 0 else abs(computed - expected)
-    ok = bool(abs(computed - expected) <= tol[0] * scale + tol[1])
-    return Row(what, shape, computed, expected, error, ok)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Trial:
+    """How derivatives are projected, and when two projections agree."""
+
+    rng: np.random.Generator
+    step: float
+    shortest: float
+    rtol: float
+    atol: float
+
+    def direction(self, at: Array) -> Array:
+        """Random; of the size that the values typically have, and for those above 1 of the root of it."""
+        size = np.abs(at)
+        typical = np.clip(np.mean(size) if np.any(size) else 1.0, self.shortest, 1.0)
+        return self.rng.standard_normal(at.shape) * np.where(size > 1.0, np.sqrt(size), typical)
+
+    def seeds(self, outputs: Values) -> Values:
+        return {k: self.rng.standard_normal(v.shape).astype(v.dtype) for k, v in outputs.items()}
+
+    def difference(self, run: Callable[[Array], Values], u: Array, seeds: Values) -> tuple[float, float]:
+        """The central difference of J along u, and the size of the terms in it."""
+        ahead, behind = run(self.step * u), run(-self.step * u)
+        terms = [s * (ahead[k].astype(float) - behind[k]) / (2 * self.step) for k, s in seeds.items()]
+        return float(sum(np.sum(t) for t in terms)), float(sum(np.sum(np.abs(t)) for t in terms))
+
+    def row(self, what: str, shape: tuple[int, ...], terms: Array, expected: float, scale: float = 0.0) -> Row:
+        """Compare the sum of `terms` with what differences give; the scale is at least that of the two."""
+        computed = float(np.sum(terms))
+        scale = max(scale, float(np.sum(np.abs(terms))) + abs(expected))
+        off = abs(computed - expected)
+        ok = bool(off <= self.rtol * scale + self.atol)
+        return Row(what, shape, computed, expected, off / scale if scale > 0 else off, ok)
 
 
 # kernels
@@ -124,104 +170,95 @@ def _row(what: str, shape: tuple[int, ...], computed: float, expected: float, sc
 
 def _kernel_rows(
     kernel: hawk.Kernel,
-    values: dict[str, object],
+    values: Mapping[str, object],
     wrt: tuple[str, ...] | None,
+    outputs: tuple[str, ...] | None,
     order: int,
     mode: str,
-    rng: np.random.Generator,
-    rtol: float,
-    atol: float,
+    trial: _Trial,
 ) -> list[Row]:
-    program = kernel.program("float64")
-    point = _point(kernel.name, program.arguments, program.reads(), values)
-    if program.tapes:  # reverse mode does not go back through tapes: forward mode alone
-        return _forward_rows(kernel, point, wrt, mode, rng, (rtol, atol))
-    backward_of, forward_of = vjp(kernel, wrt), jvp(kernel, wrt)
-    reverse = hawk.Kernel(f"{kernel.name}_vjp", backward_of)
-    forward = hawk.Kernel(f"{kernel.name}_jvp", forward_of)
-    names, adjoint_name, tangent_name = backward_of.wrt, backward_of.named, forward_of.named
+    point = _point(kernel, values)
     run = _runner(kernel, "float64")
-    base = run(point)
-    seeds = {k: rng.standard_normal(v.shape) for k, v in base.items() if v.dtype.kind == "f"}
-    back = _runner(reverse, mode)(point | {adjoint_name(k): s for k, s in seeds.items()})
+    seeds = trial.seeds(_chosen(kernel.name, run(point), outputs))
+    forward_of = jvp(kernel, wrt)
+    forward = hawk.Kernel(f"{kernel.name}_jvp", forward_of)
+    push = _runner(forward, mode)
+    still = {forward_of.named(k): np.zeros(point[k].shape) for k in forward_of.wrt}
+    back = None
+    if not kernel.program().tapes:  # reverse mode does not go back through tapes: forward mode alone
+        backward_of = vjp(kernel, wrt)
+        backward = hawk.Kernel(f"{kernel.name}_vjp", backward_of)
+        seeded = point | {backward_of.named(k): s for k, s in seeds.items()}
+        back = _runner(backward, mode)(seeded)
     rows = []
-    for name in names:
-        u = rng.standard_normal(point[name].shape) * np.maximum(np.abs(point[name]), 1.0)
-        gradient = np.asarray(back[adjoint_name(name)], float)
-        expected, terms = _difference(lambda v: run(point | {name: v}), point[name], u, seeds)  # noqa: B023
-        scale = float(np.sum(np.abs(gradient * u))) + abs(expected)
-        rows.append(_row(f"{reverse.name} by {name}", u.shape, float(np.sum(gradient * u)), expected, scale, (rtol, atol)))
-        directions = {tangent_name(k): np.zeros(point[k].shape) for k in names} | {tangent_name(name): u}
-        pushed = _runner(forward, mode)(point | directions)
-        along = sum(float(np.sum(seeds[k] * np.asarray(pushed[tangent_name(k)], float))) for k in seeds)
-        rows.append(_row(f"{forward.name} by {name}", u.shape, along, expected, max(scale, terms), (rtol, atol)))
+    for name in forward_of.wrt:
+        at = point[name]
+        u = trial.direction(at)
+        expected, size = trial.difference(lambda shift: run(point | {name: at + shift}), u, seeds)  # noqa: B023
+        if back is not None:
+            gradient = back[backward_of.named(name)].astype(float)
+            rows.append(trial.row(f"{backward.name} by {name}", u.shape, gradient * u, expected))
+        pushed = push(point | still | {forward_of.named(name): u})
+        along = [np.sum(s * pushed[forward_of.named(k)].astype(float)) for k, s in seeds.items()]
+        rows.append(trial.row(f"{forward.name} by {name}", u.shape, np.array(along), expected, size))
     if order > 1:
-        inputs = {k: v for k, v in point.items()}
-        rows += _kernel_rows(reverse, inputs | {adjoint_name(k): s for k, s in seeds.items()}, None, order - 1, mode,
-                             rng, rtol, atol)  # fmt: skip
-        directions = {tangent_name(k): rng.standard_normal(point[k].shape) for k in names}
-        rows += _kernel_rows(forward, inputs | directions, None, order - 1, mode, rng, rtol, atol)
+        if back is not None:
+            rows += _kernel_rows(backward, seeded, None, None, order - 1, mode, trial)
+        moving = {forward_of.named(k): trial.rng.standard_normal(point[k].shape) for k in forward_of.wrt}
+        rows += _kernel_rows(forward, point | moving, None, None, order - 1, mode, trial)
     return rows
 
 
-def _forward_rows(
-    kernel: hawk.Kernel,
-    point: Values,
-    wrt: tuple[str, ...] | None,
-    mode: str,
-    rng: np.random.Generator,
-    tol: tuple[float, float],
-) -> list[Row]:
-    definition = jvp(kernel, wrt)
-    run, forward = _runner(kernel, "float64"), _runner(hawk.Kernel(f"{kernel.name}_jvp", definition), mode)
-    seeds = {k: rng.standard_normal(v.shape) for k, v in run(point).items() if v.dtype.kind == "f"}
-    rows = []
-    for name in definition.wrt:
-        u = rng.standard_normal(point[name].shape) * np.maximum(np.abs(point[name]), 1.0)
-        expected, terms = _difference(lambda v: run(point | {name: v}), point[name], u, seeds)  # noqa: B023
-        directions = {definition.named(k): np.zeros(point[k].shape) for k in definition.wrt}
-        pushed = forward(point | directions | {definition.named(name): u})
-        along = sum(float(np.sum(seeds[k] * np.asarray(pushed[definition.named(k)], float))) for k in seeds)
-        rows.append(_row(f"{kernel.name}_jvp by {name}", u.shape, along, expected, terms, tol))
-    return rows
-
-
-def _point(kernel: str, arguments: Iterable[Argument], reads: frozenset[str], values: Mapping[str, object]) -> Values:
+def _point(kernel: hawk.Kernel, values: Mapping[str, object]) -> Values:
+    """The values of what a kernel reads, reals in float64."""
+    program = kernel.program()
+    known = {a.name: a for a in program.arguments}
+    for name in values:
+        if name not in known:
+            raise ArgumentError(f"check_grads: {kernel.name} has no plane {name!r}; its planes are {', '.join(known)}")
     point = {}
-    for a in arguments:
-        if a.role not in WRITTEN or a.name in reads:
-            if a.name not in values:
-                raise ArgumentError(f"check_grads: {kernel} reads {a.name}; give its value in planes")
-            dtype = np.float64 if a.type.is_real else a.type.dtype
-            point[a.name] = np.array(values[a.name], dtype)
+    for a in program.arguments:
+        if a.role in WRITTEN and a.name not in program.reads():
+            continue
+        if a.name not in values:
+            raise ArgumentError(f"check_grads: {kernel.name} reads {a.name}; give its value in planes")
+        value = np.asarray(values[a.name])
+        if not np.can_cast(value.dtype, a.type.dtype, "same_kind"):
+            raise ArgumentError(f"check_grads: {kernel.name}.{a.name} holds {a.type.dtype} values, found {value.dtype}")
+        point[a.name] = value.astype(a.type.dtype)
     return point
 
 
+def _chosen(kernel: str, written: Values, outputs: tuple[str, ...] | None) -> Values:
+    """The real outputs to seed."""
+    real = {k: v for k, v in written.items() if v.dtype.kind == "f"}
+    for name in real if outputs is None else outputs:
+        if name not in real:
+            choices = ", ".join(real) or "none"
+            raise ArgumentError(f"check_grads: outputs={name!r} is no real output of {kernel}; it has {choices}")
+    if not real:
+        raise ArgumentError(f"check_grads: {kernel} has no real output, so there is nothing to check")
+    return real if outputs is None else {k: real[k] for k in outputs}
+
+
 def _runner(kernel: hawk.Kernel, mode: str) -> Callable[[Values], Values]:
-    """A function from input values to output values, through a plan of its own."""
+    """A function from input values to output values, through a plan of its own. What is not given is 0."""
     plan = Plan(kernel, mode)
+    arguments = plan.program.arguments
 
     def run(values: Values) -> Values:
         n = next(
-            (values[a.name].shape[-1] for a in plan.program.arguments if a.role in PER_SAMPLE and a.name in values), 0
+            (values[a.name].shape[-1] for a in arguments if a.role in PER_SAMPLE and values.get(a.name) is not None), 0
         )
-        bound: dict[str, object] = {}
-        for a in plan.program.arguments:
+        bound: dict[str, Array] = {}
+        for a in arguments:
             shape = (*a.shape, n) if a.role in PER_SAMPLE else a.shape
             given = values.get(a.name)
             bound[a.name] = np.zeros(shape, a.type.dtype) if given is None else np.array(given, a.type.dtype)
         plan.bind(**bound).launch()
-        return {a.name: np.asarray(bound[a.name]) for a in plan.program.arguments if a.role in WRITTEN}
+        return {a.name: bound[a.name] for a in arguments if a.role in WRITTEN}
 
     return run
-
-
-def _difference(run: Callable[[Array], Values], at: Array, u: Array, seeds: Values) -> tuple[float, float]:
-    """The central difference of J along u, and the size of the terms in it."""
-    h = 6e-6 / max(1.0, float(np.max(np.abs(u), initial=0.0)) / 4)
-    ahead, behind = run(at + h * u), run(at - h * u)
-    terms = [seeds[k] * (ahead[k] - behind[k]) / (2 * h) for k in seeds]
-    return float(sum(np.sum(t) for t in terms)), float(sum(np.sum(np.abs(t)) for t in terms))
 
 
 # graphs
@@ -229,82 +266,104 @@ def _difference(run: Callable[[Array], Values], at: Array, u: Array, seeds: Valu
 
 def _graph_rows(
     graph: Graph,
+    wrt: tuple[str, ...] | None,
     outputs: tuple[str, ...] | None,
-    wrt: Iterable[str] | None,
     rng: np.random.Generator,
     rtol: float | None,
     atol: float,
 ) -> list[Row]:
-    from .diff.reverse import reverse
-
-    recorder = graph.recorder
-    cells = {f"{n.name}.{k}": p.array for n in graph.nodes for k, p in n.params().items()}
-    before = {id(p.array): (p.array, p.array.copy()) for p in recorder.planes}
-    before |= {id(c): (c, c.copy()) for c in cells.values()}
-    final = _final_outputs(graph) if outputs is None else {name: _output(graph, name) for name in outputs}
-    seeds = {k: rng.standard_normal(a.shape).astype(a.dtype) for k, a in final.items()}
-    single = any(a.dtype == np.float32 for a in final.values())
-    h, rtol = (2e-3 if single else 6e-6), rtol if rtol is not None else (2e-2 if single else 1e-6)
-
-    def restore() -> None:
-        for array, value in before.values():
-            array[...] = value
-
-    def launch(array: Array | None = None, shift: Any = 0.0) -> Values:
-        if recorder.newest_is_live():
-            graph.record.discard()
-        restore()
-        if array is not None:
-            array[...] = before[id(array)][1] + shift
-        graph.launch()
-        return {k: a.astype(float) for k, a in final.items()}
-
+    bench = _Bench(graph, outputs)
+    single = any(a.dtype == np.float32 for a in bench.outputs.values())
+    step, shortest, tolerance = (2e-3, 0.1, 2e-2) if single else (6e-6, 1e-3, 1e-6)
+    trial = _Trial(rng, step, shortest, tolerance if rtol is None else rtol, atol)
     try:
-        launch()
+        seeds = trial.seeds(bench.launch())
         grads = reverse(graph.record, seeds)
         rows = []
-        for key in grads if wrt is None else wrt:
-            array = _input(graph, key)
-            value = before[id(array)][1]
-            u = rng.standard_normal(value.shape) * np.maximum(np.abs(value), 1.0)
-            gradient = np.asarray(grads[key], float)
-            step = h / max(1.0, float(np.max(np.abs(u), initial=0.0)) / 4)
-            ahead, behind = launch(array, step * u), launch(array, -step * u)
-            terms = [seeds[k] * (ahead[k] - behind[k]) / (2 * step) for k in seeds]
-            expected = float(sum(np.sum(t) for t in terms))
-            scale = float(np.sum(np.abs(gradient * u))) + abs(expected)
-            rows.append(_row(key, value.shape, float(np.sum(gradient * u)), expected, scale, (rtol, atol)))
+        for number, keys in bench.moved(grads, wrt).items():
+            u = trial.direction(bench.start(number))
+            expected, _ = trial.difference(lambda shift: bench.launch(number, shift), u, seeds)  # noqa: B023
+            terms = np.array([np.asarray(grads[key], float) * u for key in keys])
+            rows.append(trial.row(" + ".join(keys), u.shape, terms, expected))
         return rows
     finally:
-        if recorder.newest_is_live():
-            graph.record.discard()
-        restore()
+        bench.restore()
 
 
-def _final_outputs(graph: Graph) -> Values:
-    """Every real output that no later node overwrites."""
-    last = {}
-    for node in graph.nodes:
-        for k, plane in node.writes().items():
-            if plane.argument.type.is_real:
-                last[plane.key] = (f"{node.name}.{k}", plane.array)
-    return dict(last.values())
+@final
+class _Bench:
+    """A recorded graph, launched again and again from where its planes and params stood."""
 
+    def __init__(self, graph: Graph, outputs: tuple[str, ...] | None) -> None:
+        self._graph = graph
+        self._recorder = graph.recorder
+        self._arrays = [plane.array for plane in self._recorder.planes]
+        self._start = [array.copy() for array in self._arrays]
+        self.outputs = self._last_outputs(outputs)
 
-def _output(graph: Graph, name: str) -> Array:
-    found = [p.array for n in graph.nodes for k, p in n.writes().items() if name in (k, f"{n.name}.{k}")]
-    if len(found) != 1:
-        raise ArgumentError(f"outputs: {name!r} is the name of {len(found)} outputs of the graph; name one, node.plane")
-    return found[0]
+    def start(self, number: int) -> Array:
+        """The value that a plane had at first."""
+        return self._start[number]
 
+    def restore(self) -> None:
+        if self._recorder.newest_is_live():
+            self._graph.record.discard()
+        for array, value in zip(self._arrays, self._start, strict=True):
+            if array.flags.writeable:
+                array[...] = value
 
-def _input(graph: Graph, key: str) -> Array:
-    """The array (or cell) that a gradient's key stands for."""
-    for node in graph.nodes:
-        for k, plane in node.reads().items():
-            if key in (k, f"{node.name}.{k}"):
-                return plane.array
-    raise ArgumentError(f"wrt: the graph has no input {key!r}")
+    def launch(self, moved: int | None = None, shift: Array | float = 0.0) -> Values:
+        """The outputs of a launch from the start, one plane moved."""
+        self.restore()
+        if moved is not None:
+            self._arrays[moved] += shift
+        self._graph.launch()
+        return {label: array.copy() for label, array in self.outputs.items()}
+
+    def _last_outputs(self, wanted: tuple[str, ...] | None) -> Values:
+        """The real outputs to seed: those asked for, or all. A later node must not overwrite them."""
+        written = [
+            (f"{node.name}.{k}", k, plane)
+            for node in self._recorder.nodes
+            for k, plane in node.writes().items()
+            if plane.argument.type.is_real
+        ]
+        last = {self._recorder.number(plane): label for label, _, plane in written}
+        values = {label: plane.array for label, _, plane in written if last[self._recorder.number(plane)] == label}
+        if wanted is None:
+            return values
+        found = {}
+        for name in wanted:
+            labels = [label for label, k, _ in written if name in (k, label)]
+            if len(labels) != 1:
+                choices = ", ".join(labels or [label for label, _, _ in written])
+                what = "names several outputs" if labels else "is no real output"
+                raise ArgumentError(f"check_grads: outputs={name!r} {what} of the graph; choose of {choices}")
+            if labels[0] not in values:
+                raise ArgumentError(
+                    f"check_grads: outputs={name!r}: a later node overwrites {labels[0]}, so a launch leaves no value "
+                    f"of it; choose of {', '.join(values)}"
+                )
+            found[labels[0]] = values[labels[0]]
+        return found
+
+    def moved(self, grads: Gradients, wrt: tuple[str, ...] | None) -> dict[int, list[str]]:
+        """The planes to move, by number, and the keys of all gradients by each."""
+        nodes = {node.name: node for node in self._recorder.nodes}
+        numbers = {
+            entry.key: self._recorder.number(nodes[entry.nodes[0]].reads()[entry.name]) for entry in grads.entries
+        }
+        moved: dict[int, list[str]] = {numbers[grads.entry(key).key]: [] for key in (grads if wrt is None else wrt)}
+        for key, number in numbers.items():
+            if number in moved:
+                moved[number].append(key)
+        for number, keys in moved.items():
+            if not self._arrays[number].flags.writeable:
+                raise ArgumentError(
+                    f"check_grads: {keys[0]} is read from a read-only array, which cannot be moved; bind a writable "
+                    "copy, or leave it out of wrt="
+                )
+        return moved
 
 
 __all__ = ["GradientCheck", "GradientMismatch", "Row", "check_grads"]

@@ -21,7 +21,9 @@ class Kernel:
     Made by ``@hawk.kernel`` from a function, or as ``Kernel(name, vjp(other))`` from a derivative.
 
     Attributes: ``name``; ``definition``, where its program comes from; ``__wrapped__``, the Python function
-    (None for a derivative).
+    (None for a derivative, and for a kernel that was pickled).
+
+    A kernel pickles as its IR, so it needs none of its Python function where it is unpickled.
     """
 
     def __init__(self, name: str, definition: Definition, function: Callable[..., Any] | None = None) -> None:
@@ -42,11 +44,17 @@ class Kernel:
         return self.definition.program(precision(mode)).with_(name=self.name)
 
     def __repr__(self) -> str:
-        arguments = ", ".join(a.name for a in self.program().arguments)
+        arguments = ", ".join(a.name for a in self._first_program().arguments)
         return f"<hawk kernel {self.name}({arguments})>"
 
     def __str__(self) -> str:
-        return text(self.program())
+        return text(self._first_program())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Kernel, (self.name, self.definition), {"__doc__": self.__doc__}
+
+    def _first_program(self) -> Program:
+        return self.definition.program(self.definition.precisions[0]).with_(name=self.name)
 
 
 @overload

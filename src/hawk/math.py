@@ -14,6 +14,7 @@ from typing import Any
 
 from .ir.ops import OPS as _OPS
 from .ir.types import Type as _Type
+from .language import random
 from .language import values as _values
 from .language.bundles import as_bundle as _as_bundle
 from .language.bundles import dot, elementwise, matmul, vec
@@ -75,7 +76,7 @@ __all__ = [
     "qconj",
     "qmul",
     "qrotate",
-    "real",
+    "random", "real",
     "round",
     "rsqrt",
     "sigmoid",

@@ -43,6 +43,10 @@ class HostProgram:
         offset = self._executor.scratch(argument.size * BLOCK * itemsize)
         return Slot.scratch(offset, sample_stride=itemsize, component_stride=BLOCK * itemsize)
 
+    def scratch_bytes(self, size: int) -> Slot:
+        """Memory of a given size; every thread has its own."""
+        return Slot.scratch(self._executor.scratch(size), sample_stride=0)
+
     def sum(self, argument: Argument, target: Array) -> Slot:
         """A sum over the samples (SUM: the canonical tree; TABLE_SUM: additions by index in a fixed order),
         written to `target` when all blocks are done."""

@@ -79,7 +79,7 @@ class Gradients(Mapping[str, Any]):
     written ``"node.plane"``. A plane bound under two names has a gradient by each of them; the derivative
     by the array is their sum.
 
-    Attributes: ``report``, how they were computed.
+    Attributes: ``report``, how they were computed; ``entries``, what each key stands for, in order.
     """
 
     __slots__ = ("_arrays", "_generation", "_names")
@@ -92,6 +92,14 @@ class Gradients(Mapping[str, Any]):
     @property
     def report(self) -> Report:
         return Report(self._generation, self._names.bitwise)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return self._names.entries
+
+    def entry(self, name: str) -> Entry:
+        """What a key, or another name of the same gradient, stands for. Raises UnknownName as ``[]`` does."""
+        return self._names.entries[self._names.find(name)]
 
     def __getitem__(self, name: str) -> Any:
         return self._arrays[self._names.find(name)][()]
@@ -110,7 +118,9 @@ class Gradients(Mapping[str, Any]):
         given to all of them. Raises UnknownName if no node has it, ValueError if their shapes differ."""
         arrays = [self._arrays[k] for k in self._names.named(name)]
         if len({a.shape for a in arrays}) > 1:
-            raise ValueError(f"total({name!r}): the nodes' gradients have different shapes, {[a.shape for a in arrays]}")
+            raise ValueError(
+                f"total({name!r}): the nodes' gradients have different shapes, {[a.shape for a in arrays]}"
+            )
         total = arrays[0]
         for array in arrays[1:]:
             total = total + array

@@ -90,7 +90,9 @@ class _Reverser:
         if not isinstance(record, Record):
             raise TypeError(f"a Reverse takes the record of a launch (graph.record), found {type(record).__name__}")
         if record.recorder is not self._recorder:
-            raise RecordError("this record is of another graph; pass the record of the graph this Reverse was built for")
+            raise RecordError(
+                "this record is of another graph; pass the record of the graph this Reverse was built for"
+            )
         if not self._turn.acquire(blocking=False):
             raise Busy("another thread is running this Reverse; build one for each thread")
         try:
@@ -131,7 +133,9 @@ class _Reverser:
         if len(found) != 1:
             raise SeedError(self._no_output(name, [f.label for f in found]))
         if not found[0].argument.type.is_real:
-            raise SeedError(f"seeds[{name!r}]: {found[0].label} holds {found[0].argument.type.dtype} values and has no derivative")
+            raise SeedError(
+                f"seeds[{name!r}]: {found[0].label} holds {found[0].argument.type.dtype} values and has no derivative"
+            )
         return found[0]
 
     def _no_output(self, name: object, found: list[str]) -> str:
@@ -164,5 +168,4 @@ def _checked_seed(output: _Seed, seed: object) -> Array:
             f"the seed of {output.label} is dJ/d({output.label}), one value per sample: expected shape "
             f"{output.shape}, found {array.shape}"
         )
-    return np.require(array, dtype, "CA")
-
+    return np.require(array, dtype, ("C", "A"))

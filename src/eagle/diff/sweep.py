@@ -58,9 +58,7 @@ class Sweep:
         accesses = _first_reads(recorder)
         self.names = Names(_labels(recorder, accesses))
         self.outputs = [self._output(places) for places in accesses]
-        self._makers = [
-            (np.empty if o.terms else np.zeros, o.shape, o.argument.type.dtype) for o in self.outputs
-        ]
+        self._makers = [(np.empty if o.terms else np.zeros, o.shape, o.argument.type.dtype) for o in self.outputs]
         self._joined = [(k, o.parts) for k, o in enumerate(self.outputs) if o.parts]
         self._stages = [_Stage(self, n) for n in dict.fromkeys(x.samples for x in recorder.nodes)]
 
@@ -108,9 +106,7 @@ class _Stage:
     def _writes(self, output: Output, samples: int) -> bool:
         return bool(output.terms) and not output.parts and self._recorder.nodes[output.terms[0][0]].samples == samples
 
-    def _place_outputs(
-        self, outputs: Sequence[Output], samples: int
-    ) -> list[tuple[Slot, tuple[int, ...], Argument]]:
+    def _place_outputs(self, outputs: Sequence[Output], samples: int) -> list[tuple[Slot, tuple[int, ...], Argument]]:
         """Give each gradient its place; returns the joins that are to be made at the end."""
         joins = []
         for number, k in enumerate(self._written, len(self._seeds)):

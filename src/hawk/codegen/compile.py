@@ -18,7 +18,7 @@ from .launch import emit_launch
 from .target import Target, host, lanes, machine
 
 # Raise when emitted code changes for the same IR: old objects must not be found.
-GENERATION = "2"
+GENERATION = "3"
 
 
 @dataclass(frozen=True, slots=True)

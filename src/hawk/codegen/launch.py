@@ -6,17 +6,20 @@ first sample and the stride in bytes. `first` is the index of the first sample i
 is both read and written has two addresses, the one to read first; every other argument has one, in the
 order of `slots`.
 
+A kernel with tapes takes one more address: scratch memory of `tape_bytes` for them.
+
 The tail of a range is a masked group: the same code, with masked loads and stores.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..ir.program import PER_SAMPLE, Argument, Program, Role
 from ..ir.types import Type
 from .llvm_lanes import ELEMENT_BYTES, LlvmLanes, suffix
-from .lower import ELEMENTS, Lowering, from_stored, stored, to_stored
+from .lower import ELEMENTS, Lowering, from_stored, row_bytes, stored, to_stored
 from .text import Function, Operand
 
 BLOCK = 256  # samples: the unit of work and of every sum
@@ -42,6 +45,11 @@ def slots(program: Program) -> tuple[Slot, ...]:
     return tuple(out)
 
 
+def tape_bytes(program: Program, width: int, params: Mapping[str, int]) -> int:
+    """The scratch memory a launch entry of `width` lanes needs; `params` holds the capacities given by params."""
+    return sum(tape.rows(params) * row_bytes(tape, width) for tape in program.tapes)
+
+
 def emit_launch(program: Program, symbol: str, width: int) -> Function:
     """The launch entry of `program` as LLVM IR."""
     return _Launch(program, symbol, width).run()
@@ -61,6 +69,9 @@ class _Launch:
         f, width = self._f, self._width
         self._load_addresses()
         self._read_params()
+        if self._program.tapes:
+            arena = self._f.value("ptr", f"load ptr, {self._field(2 * len(slots(self._program)))}")
+            self._lower.place_tapes(arena)
         self._start_sums()
         self._lower.uniform_block(self._program.body)
         before = f.block
@@ -145,8 +156,8 @@ class _Launch:
         part = [self._masked_load(p, v.type, mask) for (v, _), p in zip(reads, where, strict=True)]
         f.jump("loaded")
         f.start("loaded")
-        for (value, _), a, b in zip(reads, whole, part, strict=True):
-            raw = f.phi([(a, "load_full"), (b, "load_tail")])
+        raws = [f.phi([(a, "load_full"), (b, "load_tail")]) for a, b in zip(whole, part, strict=True)]
+        for (value, _), raw in zip(reads, raws, strict=True):
             self._lower.lanes[value] = from_stored(self._m, raw, value.type)
 
     def _vector_load(self, pointer: Operand, type: Type) -> Operand:

@@ -14,7 +14,7 @@ from ..elementary.real_ops import REAL_OPS
 from ..ir.ops import ELEMENTARY
 from ..ir.program import Instr, Program, Region, Role, Tape, Value
 from ..ir.types import Type
-from .llvm_lanes import LlvmLanes, suffix
+from .llvm_lanes import ELEMENT_BYTES, LlvmLanes, suffix
 from .text import Function, Operand, phi_text
 
 ELEMENTS = {
@@ -161,12 +161,24 @@ class Lowering:
         self.mask: Operand | None = None
         self.bases: dict[str, Operand] = {}
         self.first_sample: Operand | None = None
-        self._tapes = {t.name: (t, self._allocated(t)) for t in program.tapes}
+        self._tapes: dict[str, tuple[Tape, Operand, Operand]] = {}
 
-    def _allocated(self, tape: Tape) -> Operand:
-        """A row of lanes for each element."""
-        size = tape.capacity * self.width
-        return self.f.value("ptr", f"alloca [{size} x {stored(tape.type)}], align 64")
+    def place_tapes(self, arena: Operand) -> None:
+        """Lay the tapes out in scratch memory, one after the other: for each element a row of lanes.
+
+        The values of the params that give capacities must be known already.
+        """
+        params = {place.argument: value for place, value in self._program.inputs}
+        base = arena
+        for tape in self._program.tapes:
+            if isinstance(tape.capacity, int):
+                rows = Operand("i32", str(tape.capacity))
+            else:
+                rows = self.scalars[params[tape.capacity]]
+            self._tapes[tape.name] = (tape, base, rows)
+            wide = self.f.value("i64", f"sext {rows} to i64")
+            size = self.f.value("i64", f"mul {wide}, {row_bytes(tape, self.width)}")
+            base = self.f.value("ptr", f"getelementptr i8, {base}, {size}")
 
     def machine(self, bits: int = 64) -> LlvmLanes:
         return self._wide[bits]
@@ -222,7 +234,7 @@ class Lowering:
         if instr.op == "cast":
             return convert(m, args[0], instr.args[0].type, result)
         if instr.op == "table":
-            index = self._inside(m, args[0], self._shared[str(instr.attr)].size)
+            index = self._inside(m, args[0], self._size(instr))
             return m.gather(ELEMENTS[result], self.bases[str(instr.attr)], index)
         if instr.op == "sample":
             assert self.first_sample is not None
@@ -232,17 +244,18 @@ class Lowering:
             return REAL_OPS[instr.op](machines[32 if subject is Type.F32 else 64], *args)  # type: ignore[no-any-return]
         return INTEGERS[instr.op](m, subject, args)
 
-    def _inside(self, m: LlvmLanes, index: Operand, size: int) -> Operand:
+    def _inside(self, m: LlvmLanes, index: Operand, size: Operand) -> Operand:
         """An index clamped into 0 ... size - 1, as i64."""
+        last = self._single[64].binary("sub", size, Operand("i32", "1"))
         low = INTEGERS["maximum"](m, Type.I32, [index, _literal(m, Type.I32, 0)])
-        clamped = INTEGERS["minimum"](m, Type.I32, [low, _literal(m, Type.I32, size - 1)])
+        clamped = INTEGERS["minimum"](m, Type.I32, [low, m.broadcast(last)])
         return m.convert("sext", clamped, m.vector("i64"))
 
     def _scatter(self, instr: Instr) -> None:
         """Add lane after lane, in sample order; a lane that takes no part adds -0.0, which changes nothing."""
         m, base = self._wide[64], self.bases[str(instr.attr)]
         element = ELEMENTS[instr.args[1].type]
-        index = self._inside(m, self.lane(instr.args[0]), self._shared[str(instr.attr)].size)
+        index = self._inside(m, self.lane(instr.args[0]), self._size(instr))
         value = self.lane(instr.args[1])
         if self.mask is not None:
             value = m.select(self.mask, value, m.splat(element, "0x8000000000000000"))
@@ -252,17 +265,20 @@ class Lowering:
             before = self.f.value(element, f"load {element}, {where}")
             self.f.line(f"store {m.add(before, share)}, {where}")
 
+    def _size(self, instr: Instr) -> Operand:
+        return Operand("i32", str(self._shared[str(instr.attr)].size))
+
     # tapes: rows of lanes in local memory
 
     def _tape(self, instr: Instr) -> None:
         """One row where all lanes agree on the index; element by element where they do not."""
-        tape, base = self._tapes[str(instr.attr)]
+        tape, base, capacity = self._tapes[str(instr.attr)]
         m = self._wide[64]
         row = self.scalars.get(instr.args[0])
         element = stored(tape.type)
         if row is not None:
-            start = m.f.value("i64", f"mul {self._inside(self._single[64], row, tape.capacity)}, {self.width}")
-            where = self.f.value("ptr", f"getelementptr {element}, {base}, {start}")
+            start = self.f.value("i64", f"mul {self._inside(self._single[64], row, capacity)}, {row_bytes(tape, self.width)}")
+            where = self.f.value("ptr", f"getelementptr i8, {base}, {start}")
             if instr.op == "store":
                 self.f.line(f"store {to_stored(m, self.lane(instr.args[1]), tape.type)}, {where}, align 4")
             else:
@@ -270,8 +286,8 @@ class Lowering:
                 raw = self.f.value(kind, f"load {kind}, {where}, align {4 if self.width > 1 else 1}")
                 self.lanes[instr.result] = from_stored(m, raw, tape.type)
             return
-        rows = self._inside(m, self.lane(instr.args[0]), tape.capacity)
-        scaled = m.binary("mul", rows, m.splat("i64", str(self.width)))
+        rows = self._inside(m, self.lane(instr.args[0]), capacity)
+        scaled = m.binary("mul", rows, m.splat("i64", str(row_bytes(tape, self.width) // ELEMENT_BYTES[element])))
         index = m.binary("add", scaled, m.iota())
         if instr.op == "store":
             m.scatter(element, base, index, to_stored(m, self.lane(instr.args[1]), tape.type), self.mask)
@@ -374,9 +390,9 @@ class Lowering:
         for slot, name, start, value in zip(slots, [trip, *carried], starts_all, back, strict=True):
             f.fill(slot, f"{name.text} = {phi_text([(start, before), (value, end)])}")
         f.start(after)
-        self.scalars[instr.results[0]] = INTEGERS["maximum"](self._single[64], Type.I32, [limit, Operand("i32", "0")])
         for result, start, value in zip(instr.results[1:], starts, following, strict=True):
             self.lanes[result] = f.phi([(start, before), (value, end)])
+        self.scalars[instr.results[0]] = INTEGERS["maximum"](self._single[64], Type.I32, [limit, Operand("i32", "0")])
 
     def _masked_loop(self, instr: Instr) -> None:
         """Lanes run in step; those that have ended keep their values until the last one ends."""
@@ -425,6 +441,11 @@ def _constant(m: LlvmLanes, type: Type, number: object) -> Operand:
 def stored(type: Type) -> str:
     """The element of a plane or tape in memory: a bool is a byte."""
     return "i8" if type is Type.BOOL else ELEMENTS[type]
+
+
+def row_bytes(tape: Tape, width: int) -> int:
+    """The bytes of one element of a tape in all lanes; a multiple of 64 so that rows stay aligned."""
+    return (ELEMENT_BYTES[stored(tape.type)] * width + 63) // 64 * 64
 
 
 def to_stored(m: LlvmLanes, lane: Operand, type: Type) -> Operand:

@@ -11,9 +11,6 @@ from ..ir.program import Instr, Program, Role, Value
 from ..ir.types import Type
 
 
-_TAPE_BYTES = 1 << 19  # of a thread's stack, for the tapes of one group of lanes
-
-
 @dataclass(frozen=True, slots=True)
 class Target:
     """A CPU as LLVM names it, with the width of its vectors in bits."""
@@ -54,11 +51,7 @@ def lanes(program: Program, target: Target) -> int:
     """
     element = 64 if any(_is_double(v) for v in _values(program)) else 32
     one = max(1, target.vector_bits // element)
-    width = 2 * one if pressure(program) * 2 <= target.registers else one
-    tape = sum(t.capacity * 8 for t in program.tapes)
-    while width > 1 and width * tape > _TAPE_BYTES:
-        width //= 2
-    return width
+    return 2 * one if pressure(program) * 2 <= target.registers else one
 
 
 def _is_double(value: Value) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from ..ir.build import Builder
 from ..ir.definition import Definition
@@ -39,11 +39,21 @@ class Derivative(Definition):
     kind: str
     prefix: str
 
-    def __init__(self, primal: Definition, wrt: tuple[str, ...] | None) -> None:
-        super().__init__(f"{primal.name}_{self.kind}")
+    def __init__(
+        self, primal: Definition, wrt: tuple[str, ...] | None, made: Mapping[Type, Program] | None = None
+    ) -> None:
+        super().__init__(f"{primal.name}_{self.kind}", made)
         self.primal = primal
-        self.wrt = check_wrt(primal.program(Type.F64), wrt)
-        self.program(Type.F64)  # a missing rule is an error here, when the derivative is asked for
+        real = primal.precisions[0]
+        self.wrt = check_wrt(primal.program(real), wrt)
+        self.program(real)  # a missing rule is an error here, when the derivative is asked for
+
+    @property
+    def precisions(self) -> tuple[Type, ...]:
+        return self.primal.precisions
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.primal, self.wrt)
 
     @property
     def order(self) -> int:

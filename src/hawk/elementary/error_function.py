@@ -61,13 +61,14 @@ def _erf_near(m: Lanes, x: V) -> V:
 def _erfc_pair(m: Lanes, x: V) -> tuple[Pair, V]:
     """A pair and n (bits) with erfc(x) = 2**n (high + low), x >= 0."""
     square, square_low = two_product(m, x, x)
-    (power, power_low), n_bits = exp_of_pair(m, (m.neg(square), m.neg(square_low)))
+    power, n_bits = exp_of_pair(m, (m.neg(square), m.neg(square_low)))
     middle = m.real(c.ERFC_MIDDLE)
     t = m.div(m.sub(x, middle), m.add(x, middle))
     centre, centre_low = (m.real(part) for part in c.ERFC_CENTRE)
     curve, curve_low = fast_two_sum(m, centre, m.mul(t, m.poly(t, c.ERFC_64)))
-    one_two_x, one_two_x_low = fast_two_sum(m, m.real(1.0), m.add(x, x))
-    return quotient_pair(m, times(m, (power, power_low), (curve, m.add(curve_low, centre_low))), (one_two_x, one_two_x_low)), n_bits
+    over = times(m, power, (curve, m.add(curve_low, centre_low)))
+    under = fast_two_sum(m, m.real(1.0), m.add(x, x))
+    return quotient_pair(m, over, under), n_bits
 
 
 def _erf_for_single(m: Lanes, x: V) -> V:

@@ -41,9 +41,7 @@ def exp2(m: Lanes, x: V) -> V:
     power = m.poly(m.sub(x, n), pick(m, c.EXP2_64, c.EXP2_32))
     outside = m.no(m.le(m.abs(x), m.real(pick(m, 1021.0, 125.0))))
     limits = pick(m, (-1080.0, 1030.0), (-160.0, 130.0))
-    return m.rare(
-        outside, times_power(m, power, n_bits), lambda: scaled_at_the_edges(m, x, power, n_bits, limits)
-    )
+    return m.rare(outside, times_power(m, power, n_bits), lambda: scaled_at_the_edges(m, x, power, n_bits, limits))
 
 
 def expm1(m: Lanes, x: V) -> V:
@@ -63,9 +61,7 @@ def expm1(m: Lanes, x: V) -> V:
     return m.rare(outside, m.copysign(m.add(high, low), x), slow)
 
 
-def scaled_at_the_edges(
-    m: Lanes, x: V, power: V, n_bits: V, limits: tuple[float, float] | None = None
-) -> V:
+def scaled_at_the_edges(m: Lanes, x: V, power: V, n_bits: V, limits: tuple[float, float] | None = None) -> V:
     """power * 2**n for any n: subnormal, 0 or inf where it must be.
 
     `limits`: below the first x the result is surely 0, above the second inf, and n may be senseless; by

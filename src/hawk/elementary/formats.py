@@ -96,9 +96,12 @@ def exponent_and_significand(m: Lanes, x: V) -> tuple[V, V]:
     return k, m.from_bits(m.isub(bits, m.shl(k, m.int(f.fraction))))
 
 
-def not_positive_normal(m: Lanes, x: V) -> V:
-    """Where x is zero, subnormal, negative, infinite or NaN: one comparison of shifted bits."""
+def not_positive_normal(m: Lanes, x: V, margin: int = 0) -> V:
+    """Where x is zero, subnormal, negative, infinite or NaN: one comparison of shifted bits.
+
+    With a `margin` also where x is below 2**margin times the smallest normal number.
+    """
     f = format_of(m)
-    least = 1 << f.fraction
+    least = (1 + margin) << f.fraction
     shifted = m.iadd(m.to_bits(x), m.int(f.sign - least))
     return m.no(m.ilt(shifted, m.int(f.sign + f.infinity - least)))

@@ -6,7 +6,7 @@ from typing import final
 
 from . import coefficients as c
 from .exponential import expm1_pair, expm1_reduced, scaled_at_the_edges
-from .formats import multiple, pick, power_of_two, times_power
+from .formats import multiple, pick, times_power
 from .lanes import Lanes, V
 from .pairs import Pair, fast_two_sum, quotient, two_sum
 

@@ -6,7 +6,7 @@ from . import coefficients as c
 from .formats import format_of, pick, power_of_two
 from .lanes import Lanes, V
 from .logarithm import log_of_pair
-from .pairs import Pair, fast_two_sum, quotient_pair, two_product, two_sum
+from .pairs import Pair, fast_two_sum, quotient_pair, two_sum
 from .roots import sqrt_pair
 
 

@@ -77,7 +77,8 @@ def atan2(m: Lanes, y: V, x: V) -> V:
     def slow() -> V:
         if m.bits == 32:
             wide = m.wide()
-            result = m.narrow(_arc_tangent(wide, *_finite_ratio(wide, m.widen(over), m.widen(under)), m.widen(quarters)))
+            ratio = _finite_ratio(wide, m.widen(over), m.widen(under))
+            result = m.narrow(_arc_tangent(wide, *ratio, m.widen(quarters)))
         else:
             factor = m.select(m.gt(under, m.real(high)), m.real(2.0**-120), m.real(2.0**120))
             ratio = _finite_ratio(m, m.mul(over, factor), m.mul(under, factor))

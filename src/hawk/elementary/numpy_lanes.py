@@ -14,6 +14,7 @@ import numpy as np
 
 from .lanes import Lanes, V
 
+Table = Sequence[float] | Sequence[int]
 _SPLITTER = float(2**27 + 1)  # Dekker's constant: halves a double into two of 26 bits
 
 
@@ -239,7 +240,7 @@ class NumpyLanes(Lanes):
     def ilt(self, i: V, j: V) -> V:
         return i < j
 
-    def lookup(self, table: Sequence[float] | Sequence[int], index: V) -> V:
+    def lookup(self, table: Table, index: V) -> V:
         kind: Any = self._real if isinstance(table[0], float) else self._int
         return np.asarray(table, dtype=kind)[index]
 

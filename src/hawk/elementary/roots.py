@@ -91,13 +91,15 @@ def cbrt(m: Lanes, x: V) -> V:
     size = m.abs(x)
 
     def slow() -> V:
-        up, down = pick(m, (2.0**54, 2.0**-18), (2.0**24, 2.0**-8))
+        up, down = pick(m, (2.0**120, 2.0**-40), (2.0**60, 2.0**-20))
         result = m.mul(_cbrt(m, m.mul(size, m.real(up))), m.real(down))
         # 0, inf and NaN are their own cube roots
         finite = m.both(m.gt(size, m.real(0.0)), m.lt(size, m.real(float("inf"))))
         return m.select(finite, result, size)
 
-    return m.copysign(m.rare(not_positive_normal(m, size), _cbrt(m, size), slow), x)
+    # the residual of a root must be a normal number too
+    outside = not_positive_normal(m, size, margin=pick(m, 60, 30))
+    return m.copysign(m.rare(outside, _cbrt(m, size), slow), x)
 
 
 def _cbrt(m: Lanes, x: V) -> V:

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, final
 
+from .parse import parse
 from .passes import prepare
+from .printer import text
 from .program import Program
-from .types import Type
+from .types import PRECISIONS, Type
 
 
 class Definition(ABC):
-    """Something that has a program at each precision. Programs are made once and kept."""
+    """Something that has a program at each precision. Programs are made once and kept.
 
-    def __init__(self, name: str) -> None:
+    `made` holds the programs that are there already.
+    """
+
+    def __init__(self, name: str, made: Mapping[Type, Program] | None = None) -> None:
         self.name = name
-        self._programs: dict[Type, Program] = {}
+        self._programs = dict(made or {})
+
+    @property
+    def precisions(self) -> tuple[Type, ...]:
+        """What it has, or can make, a program for."""
+        return tuple(PRECISIONS.values())
 
     def program(self, real: Type) -> Program:
         """The frozen program at precision `real` (F64 or F32)."""
@@ -27,6 +39,7 @@ class Definition(ABC):
         """Make the program; called once a precision."""
 
 
+@final
 class Traced(Definition):
     """A program traced from source, at no precision yet."""
 
@@ -36,3 +49,37 @@ class Traced(Definition):
 
     def make(self, real: Type) -> Program:
         return prepare(self.traced, real)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _read_traced, (text(self.traced),)
+
+
+def _read_traced(source: str) -> Traced:
+    return Traced(parse(source))
+
+
+@final
+class Built(Definition):
+    """A program that was read from a bundle, at the one precision it was built for."""
+
+    def __init__(self, program: Program, real: Type) -> None:
+        super().__init__(program.name, {real: program})
+        self._real = real
+
+    @property
+    def precisions(self) -> tuple[Type, ...]:
+        return (self._real,)
+
+    def make(self, real: Type) -> Program:
+        modes = {type: mode for mode, type in PRECISIONS.items()}
+        raise ValueError(
+            f"{self.name} is from a bundle built with mode={modes[self._real]!r}: it has no {modes[real]} program; "
+            f"build another with mode={modes[real]!r}"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _read_built, (text(self.program(self._real)), self._real)
+
+
+def _read_built(source: str, real: Type) -> Built:
+    return Built(parse(source), real)

@@ -98,7 +98,8 @@ class _Interpreter:
         self._n = self._samples()
         self._env: dict[Value, Array] = {}
         self._mask = np.ones(self._n, bool)
-        self._tapes = {t.name: np.zeros((t.capacity, self._n), self._dtype(t.type)) for t in program.tapes}
+        sizes = {t.capacity: int(self._planes[t.capacity]) for t in program.tapes if isinstance(t.capacity, str)}
+        self._tapes = {t.name: np.zeros((t.rows(sizes), self._n), self._dtype(t.type)) for t in program.tapes}
         self._sums = {a.name: np.zeros(a.shape, self._dtype(a.type)) for a in program.arguments
                       if a.role is Role.TABLE_SUM}  # fmt: skip
 

@@ -8,7 +8,7 @@ names are given by the printer, in order of appearance, so that equal programs p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -117,11 +117,17 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Tape:
-    """Local memory of one sample: `capacity` values that the reverse of a loop keeps."""
+    """Local memory of one sample: `capacity` values that the reverse of a loop keeps.
+
+    The capacity is a number, or the name of an I32 param that gives it at each launch.
+    """
 
     name: str
     type: Type
-    capacity: int
+    capacity: int | str
+
+    def rows(self, params: Mapping[str, int]) -> int:
+        return self.capacity if isinstance(self.capacity, int) else int(params[self.capacity])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

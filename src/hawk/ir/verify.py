@@ -102,6 +102,10 @@ class _Verifier:
             tape = self._tapes.get(str(instr.attr))
             self._need(tape is not None, f"{instr.op}: no such tape {instr.attr}")
             assert tape is not None
+            if isinstance(tape.capacity, str):
+                rows = self._arguments.get(tape.capacity)
+                given = rows is not None and rows.role is Role.PARAM and rows.type is Type.I32
+                self._need(given, f"tape {tape.name}: its capacity {tape.capacity} is no i32 param")
             held = types[1] if instr.op == "store" else instr.result.type
             self._need(types[0] is Type.I32 and held is tape.type, f"{instr.op}: wrong types for tape {tape.name}")
         else:

@@ -146,9 +146,11 @@ def call(t: Tracer, function: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         )
     values = [*args, *kwargs.values()]
     what = f"{_name(function)}(...)"
+    rule = BUILTINS.get(function) if isinstance(function, Hashable) else None
+    if rule is not None and _is_ours(function):
+        return native(what, rule, t, *args, **kwargs)
     if isinstance(function, TracedFunction) or _is_ours(function):
         return native(what, function, *args, **kwargs)
-    rule = BUILTINS.get(function) if isinstance(function, Hashable) else None
     traced = any(holds(v, Traced, TracedFunction, TableValue) for v in values)
     if rule is not None and traced:
         return native(what, rule, t, *args, **kwargs)
@@ -165,7 +167,7 @@ def call(t: Tracer, function: Any, args: list[Any], kwargs: dict[str, Any]) -> A
 
 def _is_ours(function: Any) -> bool:
     module = getattr(function, "__module__", None) or ""
-    return module in ("hawk.math", "hawk.random", "_operator") or module.startswith("hawk.language.")
+    return module in ("hawk.math", "_operator") or module.startswith("hawk.language.")
 
 
 def _name(function: Any) -> str:

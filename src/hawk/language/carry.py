@@ -142,6 +142,8 @@ class _Loop:
         value = self._before.get(name)
         leaves: list[Any] = []
         tree = flatten(value, leaves)
+        if isinstance(value, list) and name not in assigned_names(self._plan.node.body):
+            return  # its items change, not the name: it is carried in place
         if name == VALUE and (value is None or tree.is_fixed):
             self._new.append(name)
             self._frame.variables.pop(name, None)
@@ -154,7 +156,7 @@ class _Loop:
             self._new.append(name)
             where = f"before the loop in line {self._plan.node.lineno}"
             self._frame.variables[name] = Missing(f"it is {name_of(value)} {where}, which a loop cannot carry")
-        elif not (isinstance(value, list) and name not in assigned_names(self._plan.node.body)):
+        else:
             self._carry(name, None, tree, leaves)
 
     def _enter_list(self, held: list[Any]) -> None:
@@ -168,15 +170,17 @@ class _Loop:
 
     def _carry(self, name: str, held: list[Any] | None, tree: Tree, leaves: list[Any]) -> None:
         key = name if held is None else id(held)
+        if held is None:
+            self._t.heap.freeze(self._before[name])
         kinds = [self._types.get((key, k), common_type(leaf)) for k, leaf in enumerate(leaves)]
         start = [Traced(self._b, lift(self._b, leaf, kind)) for leaf, kind in zip(leaves, kinds, strict=True)]
         self._carried.append(_Carried(name, held, tree, tuple(start)))
         self._put(self._carried[-1], self._frame.variables, iter(start))
 
     def _put(self, c: _Carried, variables: dict[str, Any], leaves: Iterator[Any]) -> None:
-        value = self._t.heap.made(rebuild(c.tree, leaves))
+        value = rebuild(c.tree, leaves)
         if c.list is None:
-            variables[c.name] = value
+            variables[c.name] = self._t.heap.freeze(value)
         else:
             self._t.heap.change(c.list)
             c.list[:] = value
@@ -269,7 +273,7 @@ class _Loop:
         for name in self._new:
             after[name] = self._unbound(name, end)
         for name, tree, _ in fresh:
-            value = self._t.heap.made(rebuild(tree, values))
+            value = self._t.heap.freeze(rebuild(tree, values))
             was = end[name]
             after[name] = Live(value, was.flags, was.reason) if isinstance(was, Live) else value
         if VALUE in self._new and VALUE not in {name for name, _, _ in fresh}:

@@ -12,7 +12,7 @@ from ..ir.types import Type
 from .errors import KernelError
 from .frames import FLAGS, VALUE, Live, Missing
 from .heap import Changes, Heap
-from .structure import Tree, flatten, name_of, rebuild
+from .structure import Tree, flatten, is_named, name_of, rebuild
 from .values import Traced, common_type, lift
 
 RESULT = "result"  # the hidden name of what an expression gives on each path
@@ -53,15 +53,14 @@ class _Slot:
 
 def merge(builder: Builder, heap: Heap, condition: Traced, then: Side, other: Side) -> dict[str, Any]:
     """The variables after an `if`: emits it, or selects where neither side computes anything."""
-    merger = _Merger(then, other)
+    merger = _Merger(heap, then, other)
     names = dict.fromkeys([*then.variables, *other.variables])
     plans = {name: merger.name(name) for name in names}
     lists = merger.lists()
     values = iter(_emit(builder, condition, then, other, merger.slots))
     merged = {name: _filled(plan, values, heap) for name, plan in plans.items()}
-    for changed, plan in lists:
-        heap.change(changed)
-        changed[:] = _filled(plan, values, heap)
+    for plan in lists:
+        _filled(plan, values, heap)
     return {name: value for name, value in merged.items() if value is not _ABSENT}
 
 
@@ -72,22 +71,54 @@ class _Plan:
 
     tree: Tree
     leaves: tuple[Any, ...]
-    flags: frozenset[str] = frozenset()
-    reason: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Sequence:
+    """How to rebuild a merged list or tuple from its parts: in place if `held` is given."""
+
+    kind: Any
+    parts: tuple[Any, ...]
+    held: list[Any] | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Partial:
+    """How to rebuild a value that is bound on the paths that have not left."""
+
+    plan: Any
+    flags: frozenset[str]
+    reason: str
 
 
 def _filled(plan: Any, values: Iterator[Any], heap: Heap) -> Any:
-    if not isinstance(plan, _Plan):
+    """The merged value; what is no plan is a value already."""
+    if isinstance(plan, _Partial):
+        return Live(_filled(plan.plan, values, heap), plan.flags, plan.reason)
+    if isinstance(plan, _Plan):
+        leaves = [next(values) if isinstance(leaf, _Slot) else leaf for leaf in plan.leaves]
+        return rebuild(plan.tree, iter(leaves))
+    if not isinstance(plan, _Sequence):
         return plan
-    leaves = [next(values) if isinstance(leaf, _Slot) else leaf for leaf in plan.leaves]
-    value = heap.made(rebuild(plan.tree, iter(leaves)))
-    return Live(value, plan.flags, plan.reason) if plan.flags else value
+    parts = [_filled(part, values, heap) for part in plan.parts]
+    if plan.held is not None:
+        if heap.made_inside(plan.held):
+            heap.made(plan.held)
+        else:
+            heap.change(plan.held)
+        plan.held[:] = parts
+        return plan.held
+    return heap.freeze(plan.kind._make(parts) if is_named(plan.kind) else plan.kind(parts))
 
 
 @final
 class _Merger:
-    def __init__(self, then: Side, other: Side) -> None:
+    def __init__(self, heap: Heap, then: Side, other: Side) -> None:
+        self._heap = heap
         self._sides = (then, other)
+        self._adopted: set[int] = set()
         self.slots: list[_Slot] = []
 
     def name(self, name: str) -> Any:
@@ -96,32 +127,30 @@ class _Merger:
         if a is b:
             return a
         if name == VALUE and (a is _ABSENT or b is _ABSENT):
-            return self._one_sided(b if a is _ABSENT else a, a is _ABSENT, frozenset(), "")
+            return self._one_sided(b if a is _ABSENT else a, a is _ABSENT)
         if isinstance(a, Missing) or isinstance(b, Missing):
             return self._partial(a, b)
-        flags = frozenset[str]()
-        reason = ""
+        flags, reason = frozenset[str](), ""
         for value in (a, b):
             if isinstance(value, Live):
                 flags, reason = flags | value.flags, value.reason
-        a, b = (v.value if isinstance(v, Live) else v for v in (a, b))
-        plan = self._both(a, b, flags, reason)
+        plan = self._both(*(v.value if isinstance(v, Live) else v for v in (a, b)))
         if isinstance(plan, Missing) and name in _REQUIRED:
             what = "two results" if name == RESULT else "returned values"
             raise KernelError(f"the {what} do not go together: {plan.reason}", "make both the same kind of value")
-        return plan
+        return _Partial(plan, flags, reason) if flags and not isinstance(plan, Missing) else plan
 
-    def lists(self) -> list[tuple[list[Any], _Plan]]:
+    def lists(self) -> list[_Sequence]:
         """Plans for the lists that a side has changed."""
         plans = []
         then, other = (side.changes for side in self._sides)
         for key in dict.fromkeys([*then, *other]):
-            changed = (then.get(key) or other[key])[0]
-            a, b = (changes[key][1] if key in changes else list(changed) for changes in (then, other))
-            plan = self._both(a, b, frozenset(), "")
-            if isinstance(plan, Missing):
-                raise KernelError(f"a list is changed in ways that do not go together: {plan.reason}")
-            plans.append((changed, plan))
+            held = (then.get(key) or other[key])[0]
+            a, b = (changes[key][1] if key in changes else list(held) for changes in (then, other))
+            parts = self._parts(a, b)
+            if isinstance(parts, Missing):
+                raise KernelError(f"a list is changed in ways that do not go together: {parts.reason}")
+            plans.append(_Sequence(list, parts, held))
         return plans
 
     def _partial(self, a: Any, b: Any) -> Any:
@@ -136,18 +165,32 @@ class _Merger:
         flags = side.flags
         if isinstance(bound, Live):
             flags, bound = flags | bound.flags, bound.value
-        return self._one_sided(bound, isinstance(a, Missing), flags, reason)
+        return _Partial(self._one_sided(bound, isinstance(a, Missing)), flags, reason)
 
-    def _one_sided(self, bound: Any, first_missing: bool, flags: frozenset[str], reason: str) -> _Plan:
+    def _one_sided(self, bound: Any, first_missing: bool) -> Any:
+        """A value that one side alone gives: a list stays the list it is."""
+        if isinstance(bound, list):
+            if not self._heap.made_inside(bound) or id(bound) in self._adopted:
+                return bound
+            self._adopted.add(id(bound))
+        if isinstance(bound, (list, tuple)):
+            parts = tuple(self._one_sided(part, first_missing) for part in bound)
+            return _Sequence(type(bound), parts, bound if isinstance(bound, list) else None)
         leaves: list[Any] = []
         tree = flatten(bound, leaves)
         for k, leaf in enumerate(leaves):
             if isinstance(leaf, Traced):
                 x, y = (None, leaf) if first_missing else (leaf, None)
                 leaves[k] = self._slot(x, y, leaf.type)
-        return _Plan(tree, tuple(leaves), flags, reason)
+        return _Plan(tree, tuple(leaves))
 
-    def _both(self, a: Any, b: Any, flags: frozenset[str], reason: str) -> Any:
+    def _both(self, a: Any, b: Any) -> Any:
+        if a is b:
+            return a
+        if isinstance(a, (list, tuple)) and type(a) is type(b):
+            parts = self._parts(a, b)
+            self._heap.freeze((a, b))
+            return parts if isinstance(parts, Missing) else _Sequence(type(a), parts)
         left: list[Any] = []
         right: list[Any] = []
         tree = flatten(a, left)
@@ -157,8 +200,14 @@ class _Merger:
             if not _same(x, y) and _is_bool(x) != _is_bool(y):
                 return self._conflict(name_of(x), name_of(y))
         pairs = zip(left, right, strict=True)
-        leaves = [x if _same(x, y) else self._slot(x, y, common_type(x, y)) for x, y in pairs]
-        return _Plan(tree, tuple(leaves), flags, reason)
+        return _Plan(tree, tuple(x if _same(x, y) else self._slot(x, y, common_type(x, y)) for x, y in pairs))
+
+    def _parts(self, a: Any, b: Any) -> Any:
+        """Plans for the items of two sequences, or what they do not have in common."""
+        if len(a) != len(b):
+            return self._conflict(name_of(a), name_of(b))
+        parts = tuple(self._both(x, y) for x, y in zip(a, b, strict=True))
+        return next((part for part in parts if isinstance(part, Missing)), parts)
 
     def _conflict(self, a: str, b: str) -> Missing:
         then, other = self._sides

@@ -14,7 +14,7 @@ LANES = {64: NumpyLanes(64), 32: NumpyLanes(32)}
 REAL = {64: np.float64, 32: np.float32}
 
 # (smallest exponent, bits of the significand, largest finite value)
-FORMAT = {64: (-1074, 53, Fraction(np.finfo(np.float64).max)), 32: (-149, 24, Fraction(float(np.finfo(np.float32).max)))}
+FORMAT = {64: (-1074, 53, Fraction(2**1024 - 2**971)), 32: (-149, 24, Fraction(2**128 - 2**104))}
 
 
 def rounded(value: Fraction, bits: int) -> float:

@@ -13,7 +13,8 @@ class Programs:
 
     def text(self) -> str:
         self._left = 24
-        body = ["a = x", "b = 1.5", "c = 0", *self._block(0, in_loop=False), "return a + b * 2.0 + c"]
+        body = ["a = x", "b = 1.5", "c = 0", "q = [x, 1]", "r = q", *self._block(0, in_loop=False)]
+        body += ["return a + b * 2.0 + c + q[0] + q[1] * 3.0 + r[0] - r[1]"]
         return "def program(x: Scalar, n: Int32) -> Scalar:\n" + "\n".join("    " + line for line in body) + "\n"
 
     def _block(self, depth: int, in_loop: bool) -> list[str]:
@@ -27,7 +28,7 @@ class Programs:
         simple = depth >= 3 or self._left < 0
         kind = self._random.random()
         if simple or kind < 0.4:
-            return [f"{self._random.choice(NAMES)} = {self._real(2)}"]
+            return [self._assignment()]
         if kind < 0.65:
             return self._if(depth, in_loop)
         if kind < 0.85:
@@ -37,6 +38,16 @@ class Programs:
         if kind < 0.96:
             return [f"if {self._bool()}:", f"    return {self._real(1)}"]
         return self._while(depth)
+
+    def _assignment(self) -> str:
+        kind = self._random.random()
+        if kind < 0.7:
+            return f"{self._random.choice(NAMES)} = {self._real(2)}"
+        if kind < 0.8:
+            return f"a, b = b, {self._real(1)}"
+        if kind < 0.85:
+            return self._random.choice(("r = q", "r = list(q)", "q = [q[1], q[0]]"))
+        return f"{self._random.choice('qr')}[{self._random.choice('01')}] {self._random.choice(('=', '+='))} {self._real(1)}"
 
     def _if(self, depth: int, in_loop: bool) -> list[str]:
         lines = [f"if {self._bool()}:", *self._indented(self._block(depth + 1, in_loop))]
@@ -70,7 +81,7 @@ class Programs:
     def _real(self, depth: int) -> str:
         kind = self._random.random()
         if depth == 0 or kind < 0.3:
-            return self._random.choice((*NAMES, "x", "n", "0.25", "-3", "2"))
+            return self._random.choice((*NAMES, "x", "n", "0.25", "-3", "2", "q[0]", "r[1]"))
         if kind < 0.75:
             return f"({self._real(depth - 1)} {self._random.choice('+-*')} {self._real(depth - 1)})"
         if kind < 0.85:

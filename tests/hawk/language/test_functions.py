@@ -136,7 +136,7 @@ def test_functions_outside_kernels_take_arrays():
 def test_mistakes():
     with pytest.raises(KernelError, match=r"hm\.sin takes 1 argument\(s\), got 2"):
         hm.sin(1.0, 2.0)
-    with pytest.raises(KernelError, match="a str is no number|'a' is no number"):
+    with pytest.raises(KernelError, match="'a' is no number"):
         hm.sin("a")
     with pytest.raises(KernelError, match="give at least one"):
         hm.minimum()

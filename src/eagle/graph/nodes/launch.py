@@ -13,8 +13,8 @@ from hawk.ir.program import Argument, Role
 from hawk.ir.types import precision
 
 from ...devices.host import HostProgram, Slot
-from ...plan import Bound, Plan, place
 from ...errors import ReverseError
+from ...plan import Bound, Plan, place
 from ...planes import Plane
 from .node import Node
 

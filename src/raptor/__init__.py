@@ -1,0 +1,1 @@
+"""raptor: the contract between hawk, which builds bundles of kernels, and eagle, which runs them."""
