@@ -25,6 +25,9 @@ Real = Any  # an mpmath number
 TABLES = Path(__file__).parents[1] / "src" / "hawk" / "elementary" / "coefficients.py"
 
 
+Node = tuple[Real, Real, Real]  # a point, the value there and its weight
+
+
 @dataclass(frozen=True)
 class Fit:
     """A polynomial to find. `fixed` are the lowest coefficients, given; the rest, up to `degree`, are free."""
@@ -44,23 +47,23 @@ def polynomial(coefficients: list[Real], x: Real) -> Real:
     return mp.polyval(coefficients[::-1], x)
 
 
-def remez(fit: Fit, fixed: list[Real]) -> list[Real]:
-    """The best coefficients, lowest power first, above those already `fixed`.
+def remez(fit: Fit, fixed: list[Real], points: list[Real]) -> tuple[list[Real], list[Real]]:
+    """The best coefficients above those already `fixed`, lowest power first, and where their error is largest.
 
-    With k of them fixed the free part is x**k q(x). Around 0 the powers above k alternate no more, so
-    q is fitted to (target - fixed part) / x**k under the weight |weight x**k|.
+    With k of them fixed the free part is x**k q(x). Around 0 the powers above k alternate no more, so q is
+    fitted to (target - fixed part) / x**k under the weight |weight x**k|. `points` are where to start.
     """
     k = len(fixed)
     count = fit.degree - k + 2
 
-    def rest(x: Real) -> Real:
-        return (fit.target(x) - polynomial(fixed or [mp.mpf(0)], x)) / x**k
+    def node(x: Real) -> Node:
+        return x, (fit.target(x) - polynomial(fixed or [mp.mpf(0)], x)) / x**k, abs(fit.weight(x) * x**k)
 
-    low, high = (mp.mpf(end) for end in fit.interval)
-    grid = chebyshev_points(low, high, 24 * count)
-    values = [(x, rest(x), abs(fit.weight(x) * x**k)) for x in grid]
-    nodes = [(x, rest(x), mp.mpf(1)) for x in chebyshev_points(low, high, count)]  # a weight may be 0 there
-    for turn in range(30):
+    grid = [node(x) for x in chebyshev_points(fit.interval, 24 * (fit.degree + 2))]
+    # at first the weights are equal: the true ones may vanish at a point
+    nodes = [(x, value, mp.mpf(1)) for x, value, _ in map(node, points)]
+    best, least = [mp.mpf(0)], mp.inf
+    for turn in range(20):
         rows, right = mp.matrix(count, count), mp.matrix(count, 1)
         for row, (x, value, weight) in enumerate(nodes):
             for power in range(count - 1):
@@ -68,21 +71,21 @@ def remez(fit: Fit, fixed: list[Real]) -> list[Real]:
             rows[row, count - 1] = (-1) ** row
             right[row] = weight * value
         solution = mp.lu_solve(rows, right)
-        best, level = list(solution[: count - 1]), abs(solution[count - 1])
-        errors = [(weight * (polynomial(best, x) - value), (x, value, weight)) for x, value, weight in values]
+        free, level = list(solution[: count - 1]), abs(solution[count - 1])
+        errors = [(weight * (polynomial(free, x) - value), (x, value, weight)) for x, value, weight in grid]
         nodes, worst = _alternation(errors, count, nodes)
+        if worst < least:
+            best, least = free, worst
         if turn and worst <= level * mp.mpf("1.02"):
             break
-    return best
+    return best, [x for x, _, _ in nodes]
 
 
-def chebyshev_points(low: Real, high: Real, count: int) -> list[Real]:
+def chebyshev_points(interval: tuple[Real, Real], count: int) -> list[Real]:
     """The zeros of a Chebyshev polynomial, moved a little so that none is the middle."""
+    low, high = map(mp.mpf, interval)
     angles = [mp.pi * (k + mp.mpf("0.47")) / count for k in range(count)]
     return [(low + high) / 2 - (high - low) / 2 * mp.cos(angle) for angle in angles]
-
-
-Node = tuple[Real, Real, Real]
 
 
 def _alternation(errors: list[tuple[Real, Node]], count: int, nodes: list[Node]) -> tuple[list[Node], Real]:
@@ -113,10 +116,13 @@ def rounded(number: Real, bits: int) -> float:
 def solve(fit: Fit) -> tuple[list[float], float]:
     """The rounded coefficients, lowest power first, and log2 of the largest weighted error."""
     chosen = [mp.mpf(c) for c in fit.fixed]
+    points = chebyshev_points(fit.interval, fit.degree - len(chosen) + 2)
     while len(chosen) <= fit.degree:
-        best = [mp.mpf(rounded(coefficient, fit.bits)) for coefficient in remez(fit, chosen)]
+        exact, points = remez(fit, chosen, points)
+        best = [mp.mpf(rounded(coefficient, fit.bits)) for coefficient in exact]
         chosen += best[:1] if len(chosen) < 5 else best  # the rounding of high powers matters little
-    low, high = (mp.mpf(end) for end in fit.interval)
+        points.remove(min(points, key=abs))
+    low, high = map(mp.mpf, fit.interval)
     grid = [low + (high - low) * (k + mp.mpf(1) / 2) / 500 for k in range(500)]
     worst = max(abs(fit.weight(x) * (polynomial(chosen, x) - fit.target(x))) for x in grid)
     return [float(c) for c in chosen], float(mp.log(worst, 2))
@@ -253,7 +259,7 @@ FITS = (
     Fit("COSH_32", "the same", cosh_tail, HALF_OCTAVE, 2, linear, (0.5,), 32),
     Fit("TANH_32", "(tanh(x)/x - 1)/z in z = x*x", tanh_tail, (0, 1), 6, tanh_weight, bits=32),
     Fit("LOG_64", "(log(m)/s - 2)/z in z = s*s", log_tail, S_SQUARE, 6, linear),
-    Fit("LOG_32", "(log(1 + f) - f + f*f/2)/(-f**3/2)", log1p_tail, F_RANGE, 10, log1p_weight, bits=32),
+    Fit("LOG_32", "(log(1 + f) - f + f*f/2)/(-f**3/2)", log1p_tail, F_RANGE, 8, log1p_weight, bits=32),
     Fit("LOG_PAIR", "((log(m)/s - 2)/z - 2/3)/z in z = s*s", log_pair_tail, S_SQUARE, 7, square),
     Fit("LOG_FOR_SINGLE", "log(m)/s in z = s*s, for single results", log_ratio, S_SQUARE, 4, flat),
     Fit("ATANH_64", "(atanh(s)/s - 1)/z in z = s*s", atanh_tail, WIDER_S_SQUARE, 7, linear),

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hawk.ir.program import PER_SAMPLE, Argument, Role
+from hawk.ir.types import PRECISIONS, Type
 
 from .errors import ArgumentError, PlaneError
 
 Array = NDArray[Any]
 
 WRITTEN = frozenset({Role.MUTABLE, Role.TERMINATED, Role.SUM, Role.TABLE_SUM})
-_ANNOTATION = {0: "Scalar", 1: "Vector", 2: "Matrix"}
+_SCALARS = {Type.I32: "Int32", Type.U32: "UInt32", Type.BOOL: "Bool"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,9 +52,13 @@ def described(argument: Argument) -> str:
     """An argument as its annotation reads: ``Vector[4]``."""
     if argument.role is Role.TABLE:
         return f"Table{list(argument.shape)}"
-    base = _ANNOTATION[len(argument.shape)] + (f"[{', '.join(map(str, argument.shape))}]" if argument.shape else "")
+    if argument.role is Role.TERMINATED:
+        return "Terminated"
+    base = _SCALARS.get(argument.type, "Scalar")
+    if argument.shape:
+        base = f"{'Vector' if len(argument.shape) == 1 else 'Matrix'}{list(argument.shape)}"
     if argument.role is Role.PARAM:
-        return "Param" if not argument.shape else f"Param[{base}]"
+        return "Param" if base == "Scalar" else f"Param[{base}]"
     if argument.role is Role.SUM:
         return f"the sum over the samples of a {base}"
     return f"Mutable[{base}]" if argument.role is Role.MUTABLE else base
@@ -103,11 +108,12 @@ def _shape_text(argument: Argument) -> str:
 
 def _check_array(where: str, argument: Argument, array: Array) -> None:
     what = f"{where} is {described(argument)}"
-    if array.dtype != argument.type.dtype:
-        raise PlaneError(
-            f"{what} in a kernel built for {argument.type.dtype}: found dtype {array.dtype}. Nothing is converted "
-            f"silently: pass {argument.name}.astype(np.{argument.type.dtype}), or deploy with another mode="
-        )
+    dtype = argument.type.dtype
+    if array.dtype != dtype:
+        fix = f"pass {argument.name}.astype(np.{dtype})"
+        if argument.type.is_real and str(array.dtype) in PRECISIONS:
+            fix += f", or deploy with mode={str(array.dtype)!r}"
+        raise PlaneError(f"{what}: found dtype {array.dtype}, expected {dtype}. Nothing is converted silently: {fix}")
     per_sample = argument.role in PER_SAMPLE
     lead = array.shape[:-1] if per_sample else array.shape
     if array.ndim != len(argument.shape) + per_sample or lead != argument.shape:
@@ -120,8 +126,8 @@ def _check_array(where: str, argument: Argument, array: Array) -> None:
         ):
             hint = ". The sample axis comes last: pass np.ascontiguousarray(np.moveaxis(array, 0, -1))"
         raise PlaneError(f"{what}: expected shape {_shape_text(argument)}, found {array.shape}{hint}")
-    if not array.dtype.isnative or not array.flags.aligned:
-        raise PlaneError(f"{what}: the array is byte-swapped or not aligned; pass a copy of it")
+    if not array.flags.aligned:
+        raise PlaneError(f"{what}: the array is not aligned; pass a copy of it")
     if not _is_packed(argument, array):
         raise PlaneError(
             f"{what}: its samples are not next to each other in memory (strides {array.strides}); "

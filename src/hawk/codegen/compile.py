@@ -30,12 +30,23 @@ class Entry:
     library: object
 
 
+@dataclass(frozen=True, slots=True)
+class Object:
+    """An object file with one launch entry: the key of everything that shapes it, its symbol, its lanes."""
+
+    key: str
+    symbol: str
+    width: int
+    code: bytes
+
+
 class Compiler:
     """Compiles programs for this CPU; each distinct program once, whichever thread asks."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._entries: dict[str, Entry] = {}
+        self._accepted: dict[str, bytes] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
         self._jit: Any = None
@@ -43,20 +54,43 @@ class Compiler:
     def launch_entry(self, program: Program, cache_dir: Path | None = None, width: int | None = None) -> Entry:
         """The launch entry of `program`, compiled now, taken from disk, or already here."""
         width = width or lanes(program, self._target)
-        key = digest(text(program), f"launch {width} {GENERATION}", self._target)
-        with self._lock:
-            lock = self._locks.setdefault(key, threading.Lock())
-        with lock:
+        key = self._key(program, width)
+        with self._turn(key):
             if key not in self._entries:
-                self._entries[key] = self._make(program, key, width, ObjectCache(cache_dir))
+                code = self._code(program, key, width, ObjectCache(cache_dir))
+                self._entries[key] = self._link(code, _symbol(key), width)
             return self._entries[key]
 
-    def _make(self, program: Program, key: str, width: int, cache: ObjectCache) -> Entry:
-        symbol = f"hawk_{key[:32]}"
-        code = cache.load(key)
+    def launch_object(self, program: Program, cache_dir: Path | None = None) -> Object:
+        """The object file of `program`'s launch entry, to be kept and given to `accept`."""
+        width = lanes(program, self._target)
+        key = self._key(program, width)
+        with self._turn(key):
+            return Object(key, _symbol(key), width, self._code(program, key, width, ObjectCache(cache_dir)))
+
+    def accept(self, program: Program, object: Object) -> bool:
+        """Use `object` when `program` is asked for; False if it is not what this compiler would make of it now."""
+        if object.key != self._key(program, lanes(program, self._target)):
+            return False
+        with self._lock:
+            self._accepted.setdefault(object.key, object.code)
+        return True
+
+    def _key(self, program: Program, width: int) -> str:
+        return digest(text(program), f"launch {width} {GENERATION}", self._target)
+
+    def _turn(self, key: str) -> threading.Lock:
+        with self._lock:
+            return self._locks.setdefault(key, threading.Lock())
+
+    def _code(self, program: Program, key: str, width: int, cache: ObjectCache) -> bytes:
+        code = self._accepted.get(key) or cache.load(key)
         if code is None:
-            code = self.object_code(program, symbol, width)
+            code = self.object_code(program, _symbol(key), width)
             cache.store(key, code)
+        return code
+
+    def _link(self, code: bytes, symbol: str, width: int) -> Entry:
         with self._lock:
             if self._jit is None:
                 self._jit = llvm.create_lljit_compiler(machine(self._target))
@@ -73,6 +107,10 @@ class Compiler:
         stages.show("optimised", program.name, lambda: str(module))
         stages.show("assembly", program.name, lambda: machine(self._target).emit_assembly(module))
         return machine(self._target).emit_object(module)  # type: ignore[no-any-return]
+
+
+def _symbol(key: str) -> str:
+    return f"hawk_{key[:32]}"
 
 
 def optimised(source: str, target: Target) -> llvm.ModuleRef:

@@ -14,6 +14,7 @@ from ..ir.types import Type
 from .activity import active_values
 from .errors import DerivativeError
 from .forward import Forward
+from .loops import Schedule
 from .reverse import Reverse
 
 ADJOINT_PREFIX = "bar"
@@ -70,8 +71,14 @@ class Derivative(Definition):
 
 
 class Vjp(Derivative):
+    """A vjp. `schedule` is for the vjp of a run: it adds the params it names to the arguments."""
+
     kind = "vjp"
     prefix = ADJOINT_PREFIX
+
+    def __init__(self, primal: Definition, wrt: tuple[str, ...] | None, schedule: Schedule | None = None) -> None:
+        self.schedule = schedule
+        super().__init__(primal, wrt)
 
     def make(self, real: Type) -> Program:
         program = self.primal.program(real)
@@ -177,6 +184,8 @@ def vjp_arguments(derivative: Vjp, program: Program) -> list[Argument]:
             by_index = a.role is Role.TABLE and _by_index(program, wanted)
             role = Role.MUTABLE if a.role is Role.SAMPLE else Role.TABLE_SUM if by_index else Role.SUM
             arguments.append(replace(a, name=adjoint_name(a.name), role=role))
+    if derivative.schedule is not None:
+        arguments += [Argument(p, Role.PARAM, (), Type.I32) for p in derivative.schedule.params]
     _check_names(derivative.name, arguments)
     return arguments
 
@@ -188,8 +197,11 @@ def _vjp(derivative: Vjp, program: Program) -> Program:
     tables = {a.name: adjoint_name(a.name) for a in program.arguments if a.role in (Role.TABLE, Role.TABLE_SUM)}
     varied = [v for place, v in program.inputs if place.argument in wrt]
     b = Builder()
-    engine = Reverse(program.name, b, active_values(program.body, varied, scattered), tables)
+    sizes = {p: Value(Type.I32) for p in (derivative.schedule.params if derivative.schedule else ())}
+    active = active_values(program.body, varied, scattered)
+    engine = Reverse(program.name, b, active, tables, derivative.schedule, sizes)
     inputs = _clone_inputs(program, engine.env)
+    inputs += [(Place(name, 0), value) for name, value in sizes.items()]
     engine.primal(program.body)
     for place, value in program.outputs:
         if value.type.is_real:

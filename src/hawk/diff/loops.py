@@ -31,6 +31,23 @@ MOST_TRIPS = CAPACITY**_MOST_LEVELS
 
 
 @dataclass(frozen=True, slots=True)
+class Schedule:
+    """How the one outermost loop of a run keeps its starts, with sizes given at each launch.
+
+    `window` and `checkpoints` name I32 params. With both, every window-th start is kept while the run goes
+    forward (there are `checkpoints` of them) and a window is run again onto a second tape; with the window
+    alone every start is kept, `window` of them at most.
+    """
+
+    window: str
+    checkpoints: str | None = None
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        return (self.window,) if self.checkpoints is None else (self.window, self.checkpoints)
+
+
+@dataclass(frozen=True, slots=True)
 class LoopTapes:
     """The tapes of one loop, by level and carried value, and the stride of the first level."""
 
@@ -43,17 +60,23 @@ def primal_loop(engine: Reverse, instr: Instr) -> None:
     b = engine.b
     (region,) = instr.regions
     limit, again = (engine.env[a] for a in instr.args[:2])
-    levels = _levels(engine, instr, limit)
-    names = tuple(tuple(engine.new_tape(p.type, CAPACITY) for p in region.params[1:]) for _ in range(levels))
     b.frozen = False
-    stride = None if levels == 1 else _ceil_div(engine, b("most", limit))
+    schedule = engine.schedule_of(instr)
+    if schedule is None:
+        sizes: tuple[int | str, ...] = (CAPACITY,) * _levels(engine, instr, limit)
+        stride = None if len(sizes) == 1 else _ceil_div(engine, b("most", limit))
+    elif schedule.checkpoints is None:
+        sizes, stride = (schedule.window,), None
+    else:
+        sizes, stride = (schedule.checkpoints, schedule.window), engine.param(schedule.window)
+    names = tuple(tuple(engine.new_tape(p.type, size) for p in region.params[1:]) for size in sizes)
     engine.tapes_of[instr] = LoopTapes(names, stride)
     b.frozen = instr.frozen
     params = tuple(Value(p.type) for p in region.params)
     engine.env.update(zip(region.params, params, strict=True))
     with b.block() as body:
         _keep(engine, names[0], params[0], stride, params[1:])
-        engine.primal(region.body)
+        engine.primal_within(region.body)
     yields = tuple(engine.env[y] for y in region.yields)
     b.span, b.frozen = instr.span, instr.frozen
     new = b.loop(limit, again, [engine.env[a] for a in instr.args[2:]], Region(params, tuple(body), yields))
@@ -193,7 +216,7 @@ class _LoopReverse:
         engine, region = self._engine, self._region
         engine.env[region.params[0]] = trip
         engine.env.update(zip(region.params[1:], self._loaded(tapes, slot), strict=True))
-        engine.primal(region.body)
+        engine.primal_within(region.body)
         outer, engine.adjoints = engine.adjoints, {}
         for k, adjoint in zip(self._varying, state, strict=False):
             engine.give(region.yields[1 + k], adjoint)

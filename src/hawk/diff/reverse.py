@@ -12,7 +12,7 @@ from ..ir.build import Builder
 from ..ir.program import Instr, Region, Tape, Value, walk
 from ..ir.types import Type
 from .errors import no_rule
-from .loops import LoopTapes, primal_loop, transpose_loop
+from .loops import LoopTapes, Schedule, primal_loop, transpose_loop
 from .partials import PARTIALS, Calculus, note_constant
 
 
@@ -21,9 +21,18 @@ class Reverse:
 
     `env` maps primal values to emitted ones, `adjoints` the active primal values to the adjoint gathered so
     far. `tables` maps a table to the table sum of its adjoint. `tapes` are those its loops were given.
+    A `schedule` is for the one loop at the top of a run; its params are looked up in `params`.
     """
 
-    def __init__(self, kernel: str, builder: Builder, active: set[Value], tables: dict[str, str]) -> None:
+    def __init__(
+        self,
+        kernel: str,
+        builder: Builder,
+        active: set[Value],
+        tables: dict[str, str],
+        schedule: Schedule | None = None,
+        params: dict[str, Value] | None = None,
+    ) -> None:
         self.kernel = kernel
         self.b = builder
         self.active = active
@@ -33,8 +42,18 @@ class Reverse:
         self.adjoints: dict[Value, Value] = {}
         self.tapes: list[Tape] = []
         self.tapes_of: dict[Instr, LoopTapes] = {}
+        self._schedule = schedule
+        self._params = params or {}
+        self._depth = 0
 
-    def new_tape(self, type: Type, capacity: int) -> str:
+    def schedule_of(self, loop: Instr) -> Schedule | None:
+        """The schedule of a loop: the run's for the one at the top, none for those inside a step."""
+        return self._schedule if self._depth == 0 else None
+
+    def param(self, name: str) -> Value:
+        return self._params[name]
+
+    def new_tape(self, type: Type, capacity: int | str) -> str:
         self.tapes.append(Tape(f"tape{len(self.tapes)}", type, capacity))
         return self.tapes[-1].name
 
@@ -53,6 +72,12 @@ class Reverse:
                 self.env.update(zip(instr.results, new, strict=True))
                 note_constant(self.constants, self.b.body[-1])
         self.b.frozen = False
+
+    def primal_within(self, body: Sequence[Instr]) -> None:
+        """`primal` of the body of a loop."""
+        self._depth += 1
+        self.primal(body)
+        self._depth -= 1
 
     def replay(self, body: Sequence[Instr]) -> None:
         """Emit a primal body that is only run again to advance: nothing is kept for a reverse of it."""

@@ -1,6 +1,6 @@
 """The kernels of eagle's tests. Few, and each plan is made once: compiling takes most of the tests' time."""
 
-# ruff: noqa: F841 - kernels assign to their outputs
+# ruff: noqa: F841, F821 - kernels assign to their outputs, and a table's axes are names
 
 from functools import cache
 
@@ -75,16 +75,17 @@ def climb(x: Scalar, gain: Param, start: Param[Int32], up: Bool, trips: Int32, y
     """A loop that ends by its data, under an `if`: planes and params of every type."""
     s = 0.0
     k = start
-    for i in range(trips):
+    for _ in range(trips):
         s += gain * x
         k += 1
         if s > 3.0:
             break
     if up:
         y = s * x
+        count = k
     else:
         y = -x
-    count = k
+        count = -k
     high = s > 3.0
     done = not up
 
@@ -105,7 +106,7 @@ def look_up(i: Int32, x: Scalar, values: Table["i":4], y: Mutable[Scalar]):
 def drift(trips: Param[Int32], x: Scalar, y: Mutable[Scalar]):
     """As long as one likes."""
     s = x
-    for i in range(trips):
+    for _ in range(trips):
         s = hm.sin(s) + x
     y = s
 

@@ -13,6 +13,7 @@ class Programs:
 
     def text(self) -> str:
         self._left = 24
+        self._indices: list[str] = []
         body = ["a = x", "b = 1.5", "c = 0", "q = [x, 1]", "r = q", *self._block(0, in_loop=False)]
         body += ["return a + b * 2.0 + c + q[0] + q[1] * 3.0 + r[0] - r[1]"]
         return "def program(x: Scalar, n: Int32) -> Scalar:\n" + "\n".join("    " + line for line in body) + "\n"
@@ -64,7 +65,9 @@ class Programs:
     def _for(self, depth: int) -> list[str]:
         index = f"i{depth}"
         over = self._random.choice(("range(3)", "range(17)", "range(n)", "range(n, 0, -2)", "range(1, n)", "(0, 2)"))
+        self._indices.append(index)
         lines = [f"for {index} in {over}:", *self._indented(self._block(depth + 1, in_loop=True))]
+        self._indices.pop()
         lines += self._indented([f"a = a + {index}"])
         if self._random.random() < 0.3:
             lines += ["else:", *self._indented([f"b = {self._real(1)}"])]
@@ -81,7 +84,7 @@ class Programs:
     def _real(self, depth: int) -> str:
         kind = self._random.random()
         if depth == 0 or kind < 0.3:
-            return self._random.choice((*NAMES, "x", "n", "0.25", "-3", "2", "q[0]", "r[1]"))
+            return self._random.choice((*NAMES, "x", "n", "0.25", "-3", "2", "q[0]", "r[1]", *self._indices))
         if kind < 0.75:
             return f"({self._real(depth - 1)} {self._random.choice('+-*')} {self._real(depth - 1)})"
         if kind < 0.85:

@@ -17,7 +17,8 @@ def drop_dead(program: Program) -> Program:
         loaded = {i.attr for i in walk(program.body) if i.op == "load"}
         body, live = _Sweep(loaded).run(program)
         kept = tuple(t for t in program.tapes if t.name in loaded)
-        inputs = tuple((place, value) for place, value in program.inputs if value in live)
+        sizes = {t.capacity for t in kept}  # params that a tape is as long as
+        inputs = tuple((p, v) for p, v in program.inputs if v in live or p.argument in sizes)
         program = program.with_(body=body, inputs=inputs, tapes=kept)
         if loaded == {i.attr for i in walk(body) if i.op == "load"}:
             return program
