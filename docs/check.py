@@ -16,6 +16,7 @@ import traceback
 from contextlib import redirect_stdout
 from pathlib import Path
 
+FAILED = "Traceback (most recent call last)"
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\s*^```text\n(?P<text>.*?)^```\n)?", re.M | re.S)
 
@@ -37,7 +38,7 @@ def run_page(path: Path) -> list[tuple[re.Match[str], str]]:
             except Exception:
                 traceback.print_exc(file=printed)
         done.append((block, printed.getvalue()))
-        if "Traceback" in printed.getvalue():
+        if FAILED in printed.getvalue():
             break
     return done
 
@@ -47,26 +48,22 @@ def check(path: Path) -> bool:
     same = True
     for block, printed in run_page(path):
         written = block["text"] or ""
-        if written.split() != printed.split():
+        if written.split() != printed.split() or FAILED in printed:
             same = False
             line = path.read_text()[: block.start()].count("\n") + 1
             print(f"{path.relative_to(ROOT)}, block at line {line}:")
-            print(
-                "\n".join(
-                    difflib.unified_diff(written.splitlines(), printed.splitlines(), "page", "printed", lineterm="")
-                )
-            )
+            for difference in difflib.unified_diff(written.splitlines(), printed.splitlines(), "page", "printed"):
+                print(difference.rstrip())
     return same
 
 
 def write(path: Path) -> None:
     """Put what the blocks print into the page; text that is right stays as it is wrapped."""
-    page = path.read_text()
     for block, printed in reversed(run_page(path)):
         if (block["text"] or "").split() != printed.split():
-            code = block["code"]
-            page = page[: block.start()] + f"```python\n{code}```\n\n```text\n{printed}```\n" + page[block.end() :]
-    path.write_text(page)
+            page = path.read_text()
+            code = f"```python\n{block['code']}```\n\n"
+            path.write_text(page[: block.start()] + f"{code}```text\n{printed}```\n" + page[block.end() :])
 
 
 def main() -> None:
@@ -78,6 +75,7 @@ def main() -> None:
     if options.write:
         for page in pages:
             write(page)
+            write(page)  # the lines that errors name may have moved
     wrong = [page for page in pages if not check(page)]
     print(f"{len(pages)} pages, {len(wrong)} with differences")
     sys.exit(1 if wrong else 0)

@@ -252,6 +252,9 @@ void bindExecutor(nb::module_& module) {
             },
             "to"_a, "components"_a, "itemsize"_a)
         .def(
+            "passes", [](Runner& r, std::int64_t blocks) { r.change([&](Executor& e) { e.passes(blocks); }); },
+            "blocks"_a, "Let `blocks` blocks at a time finish before the next ones begin; 0: all at once.")
+        .def(
             "barrier", [](Runner& r) { r.change([](Executor& e) { e.barrier(); }); },
             "Let all blocks finish the steps so far before the next step starts.")
         .def(

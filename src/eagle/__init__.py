@@ -1,8 +1,11 @@
 """eagle: kernels over batches, as graphs, differentiated as a whole."""
 
-from . import diff, errors, exec, plan
+from . import calls, diff, errors, exec, plan
 from .errors import Busy
 from .graph import Graph
 from .plan import auto as deploy
+from .runs import Status, simulate, simulation, until_done
 
-__all__ = ["Busy", "Graph", "deploy", "diff", "errors", "exec", "plan"]
+__all__ = [
+    "Busy", "Graph", "Status", "deploy", "diff", "errors", "exec", "plan", "simulate", "simulation", "until_done",
+]  # fmt: skip

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import hawk
+from hawk.artifact import Bundle, Plugin
 from hawk.codegen.compile import Entry, host_compiler
 from hawk.codegen.launch import slots, tape_bytes
 from hawk.diff import Vjp
@@ -34,6 +35,7 @@ class Plan:
         self._cache_dir = cache_dir
         self._entry: Entry = host_compiler().launch_entry(self.program, cache_dir)
         self._slots = slots(self.program)
+        self._derived: dict[str, Plan] = {}
 
     @property
     def name(self) -> str:
@@ -63,6 +65,12 @@ class Plan:
     def vjp(self) -> Plan:
         """The plan of `derivative`, compiled when a reverse first needs it."""
         return Plan(self.derivative, self.mode, self._cache_dir)
+
+    def derived(self, key: str, make: Callable[[], hawk.Kernel]) -> Plan:
+        """A plan of a kernel made from this one's, compiled when first asked for and kept."""
+        if key not in self._derived:
+            self._derived[key] = Plan(make(), self.mode, self._cache_dir)
+        return self._derived[key]
 
     def call_step(
         self,
@@ -117,18 +125,28 @@ class Bound:
 def place(device: HostProgram, plan: Plan, planes: Mapping[str, Plane]) -> dict[tuple[str, bool], Slot]:
     """The places of a plan's arguments in a device program, each bound to its plane."""
     places = {}
+    read = plan.program.reads()
     for slot in slots(plan.program):
-        plane = planes[slot.argument.name]
+        name, plane = slot.argument.name, planes[slot.argument.name]
         if slot.argument.role in (Role.SUM, Role.TABLE_SUM):
-            places[slot.argument.name, True] = device.sum(slot.argument, plane.array)
+            places[name, True] = device.sum(slot.argument, plane.array)
+        elif slot.writes:
+            places[name, True] = device.write(plane)
         else:
-            places[slot.argument.name, slot.writes] = device.plane(plane, writable=slot.writes)
+            places[name, False] = device.read(plane) if name in read else device.unused(plane)
     return places
 
 
-def plan(plugin: Any, structure: type[HostTeam] = HostTeam) -> Plan:
-    """The plan of one built kernel (`hawk.artifact.plugins`), for a structure of `eagle.exec`."""
-    if structure is not HostTeam:
+def plan(plugin: Plugin, structure: type[HostTeam] = HostTeam) -> Plan:
+    """The plan of one built kernel (`hawk.artifact.plugins`), for a structure of `eagle.exec`.
+
+    Raises ArgumentError for what is no plugin or no structure of this machine.
+    """
+    if not isinstance(plugin, Plugin):
+        several = isinstance(plugin, (Bundle, Mapping))
+        hint = "pick one: plugins(bundle)[name]" if several else "the plan of a kernel: eagle.deploy([kernel])"
+        raise ArgumentError(f"plan() takes a plugin of hawk.artifact.plugins(bundle), found {plugin!r}; {hint}")
+    if structure not in TARGETS.values():
         raise ArgumentError(f"structure={structure!r}: the structures of this machine are eagle.exec.HostTeam")
     return Plan(plugin.kernel, plugin.mode)
 

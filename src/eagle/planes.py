@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,19 @@ WRITTEN = frozenset({Role.MUTABLE, Role.TERMINATED, Role.SUM, Role.TABLE_SUM})
 _SCALARS = {Type.I32: "Int32", Type.U32: "UInt32", Type.BOOL: "Bool"}
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where a plane's scalars lie, in bytes from its first.
+
+    The components fall into groups of equally many, evenly spaced by `component`; `groups` says where each
+    starts. All but odd views of matrices are one group.
+    """
+
+    sample: int
+    component: int
+    groups: tuple[int, ...] = (0,)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Plane:
     """An array in an argument's place. For a param: a one-value array of its own."""
@@ -28,24 +42,73 @@ class Plane:
     array: Array
 
     @property
-    def samples(self) -> int:
-        return int(self.array.shape[-1])
+    def by_component(self) -> Array:
+        """The array with its sample axis last, whatever the user's is."""
+        return samples_to_end(self.argument, self.array)
+
+    def over(self, by_component: Array) -> Plane:
+        """The same argument on another array, given with its sample axis last."""
+        return Plane(self.argument, samples_to_place(self.argument, by_component))
 
     @property
-    def component_stride(self) -> int:
-        """Bytes from one component of a sample to the next."""
-        a = self.array
-        if self.argument.role in PER_SAMPLE:
-            return int(a.strides[-2]) if a.ndim > 1 else int(a.nbytes)
-        return int(a.itemsize)
+    def samples(self) -> int:
+        return int(self.array.shape[0 if self.argument.samples_first else -1])
+
+    @property
+    def layout(self) -> Layout:
+        a = self.by_component
+        if self.argument.role not in PER_SAMPLE:
+            return Layout(0, a.itemsize)
+        *shape, samples = a.shape
+        *strides, sample = a.strides
+        sample = sample if samples > 1 else a.itemsize
+        if len(shape) < 2:
+            return Layout(sample, strides[0] if shape else 0)
+        (rows, columns), (row, column) = shape, strides
+        if columns == 1:
+            return Layout(sample, row)
+        even = rows == 1 or row == columns * column
+        return Layout(sample, column, (0,) if even else tuple(row * k for k in range(rows)))
+
+    @property
+    def packed(self) -> bool:
+        """Whether a compiled kernel can work on it in place: its samples lie next to each other, its components
+        are evenly spaced, all aligned. Other planes are copied block by block."""
+        a, layout = self.array, self.layout
+        return not a.size or bool(
+            a.flags.aligned
+            and len(layout.groups) == 1
+            and (self.argument.role not in PER_SAMPLE or layout.sample == a.itemsize)
+        )
 
     @property
     def key(self) -> tuple[object, ...]:
         """Equal for two planes of the same memory seen the same way; an empty array is like no other."""
-        a = self.array
+        a = self.by_component
         if not a.size:
-            return (id(a),)
-        return a.__array_interface__["data"][0], a.shape, a.strides, a.dtype.str
+            return (id(self.array),)
+        strides = tuple(s if n > 1 else 0 for n, s in zip(a.shape, a.strides, strict=True))
+        return a.__array_interface__["data"][0], a.shape, strides, a.dtype.str
+
+
+def _turned(argument: Argument) -> bool:
+    return argument.samples_first and bool(argument.shape) and argument.role in PER_SAMPLE
+
+
+def samples_to_end(argument: Argument, array: Array) -> Array:
+    """A view of an argument's array with the sample axis last."""
+    return array.transpose(*range(1, array.ndim), 0) if _turned(argument) else array
+
+
+def samples_to_place(argument: Argument, array: Array) -> Array:
+    """A view, with the sample axis where the argument has it, of an array that has it last."""
+    return array.transpose(array.ndim - 1, *range(array.ndim - 1)) if _turned(argument) else array
+
+
+def new_array(argument: Argument, samples: int, make: Callable[..., Array] = np.empty) -> Array:
+    """An array for an argument, packed in memory whichever its sample axis is."""
+    shape = (*argument.shape, samples) if argument.role in PER_SAMPLE else argument.shape
+    return samples_to_place(argument, make(shape, argument.type.dtype))
 
 
 def described(argument: Argument) -> str:
@@ -57,6 +120,8 @@ def described(argument: Argument) -> str:
     base = _SCALARS.get(argument.type, "Scalar")
     if argument.shape:
         base = f"{'Vector' if len(argument.shape) == 1 else 'Matrix'}{list(argument.shape)}"
+        if argument.samples_first and argument.role in PER_SAMPLE:
+            base = f"samples_first({base})"
     if argument.role is Role.PARAM:
         return "Param" if base == "Scalar" else f"Param[{base}]"
     if argument.role is Role.SUM:
@@ -91,19 +156,23 @@ def bind_plane(kernel: str, argument: Argument, value: object) -> Plane:
     where = f"{kernel}: {argument.name}"
     if argument.role is Role.PARAM:
         return Plane(argument, param_value(where, argument, value))
-    if not isinstance(value, np.ndarray):
+    if not isinstance(value, np.ndarray) or isinstance(value, np.ma.MaskedArray):
+        hint = ", whose mask a kernel does not see; pass its .filled(...)" if isinstance(value, np.ndarray) else ""
         raise ArgumentError(
             f"{where} is {described(argument)}: expected a NumPy array of {argument.type.dtype} with shape "
-            f"{_shape_text(argument)}, found {type(value).__name__}"
+            f"{_shape_text(argument)}, found {type(value).__name__}{hint}"
         )
-    _check_array(where, argument, value)
-    return Plane(argument, value)
+    array = np.asarray(value)  # of a memmap or a matrix, what lies below
+    _check_array(where, argument, array)
+    return Plane(argument, array)
 
 
 def _shape_text(argument: Argument) -> str:
-    if argument.role in PER_SAMPLE:
-        return f"({', '.join([*map(str, argument.shape), 'n'])}{',' if not argument.shape else ''})"
-    return str(argument.shape)
+    if argument.role not in PER_SAMPLE:
+        return str(argument.shape)
+    extents = [*map(str, argument.shape)]
+    extents.insert(0 if argument.samples_first else len(extents), "n")
+    return f"({', '.join(extents)}{',' if not argument.shape else ''})"
 
 
 def _check_array(where: str, argument: Argument, array: Array) -> None:
@@ -114,38 +183,48 @@ def _check_array(where: str, argument: Argument, array: Array) -> None:
         if argument.type.is_real and str(array.dtype) in PRECISIONS:
             fix += f", or deploy with mode={str(array.dtype)!r}"
         raise PlaneError(f"{what}: found dtype {array.dtype}, expected {dtype}. Nothing is converted silently: {fix}")
-    per_sample = argument.role in PER_SAMPLE
-    lead = array.shape[:-1] if per_sample else array.shape
-    if array.ndim != len(argument.shape) + per_sample or lead != argument.shape:
-        hint = ""
-        if (
-            per_sample
-            and argument.shape
-            and array.ndim == len(argument.shape) + 1
-            and array.shape[1:] == argument.shape
-        ):
-            hint = ". The sample axis comes last: pass np.ascontiguousarray(np.moveaxis(array, 0, -1))"
+    if not _has_shape(argument, array):
+        hint = _other_sample_axis(argument, array)
         raise PlaneError(f"{what}: expected shape {_shape_text(argument)}, found {array.shape}{hint}")
-    if not array.flags.aligned:
-        raise PlaneError(f"{what}: the array is not aligned; pass a copy of it")
-    if not _is_packed(argument, array):
+    if argument.role not in PER_SAMPLE and not (array.flags.c_contiguous and array.flags.aligned):
         raise PlaneError(
-            f"{what}: its samples are not next to each other in memory (strides {array.strides}); "
-            f"pass np.ascontiguousarray(...), and copy the result back if it is an output"
+            f"{what}, which all samples share: the array is not contiguous or not aligned (strides {array.strides}); "
+            f"pass np.require({argument.name}, requirements='CA')"
         )
-    if argument.role in WRITTEN and not array.flags.writeable:
-        raise PlaneError(f"{what}: the kernel writes it, and the array is read-only; pass a writable copy")
+    if argument.role in WRITTEN:
+        if not array.flags.c_contiguous and _overlaps_itself(array):
+            raise PlaneError(
+                f"{what}: the kernel writes it, and some of its elements are the same memory (shape {array.shape}, "
+                f"strides {array.strides}); pass an array whose elements are apart"
+            )
+        if not array.flags.writeable:
+            raise PlaneError(f"{what}: the kernel writes it, and the array is read-only; pass a writable copy")
 
 
-def _is_packed(argument: Argument, array: Array) -> bool:
+def _has_shape(argument: Argument, array: Array) -> bool:
     if argument.role not in PER_SAMPLE:
-        return bool(array.flags.c_contiguous)
-    if array.size == 0:
-        return True
-    if array.shape[-1] > 1 and array.strides[-1] != array.itemsize:
+        return array.shape == argument.shape
+    components = array.shape[1:] if argument.samples_first else array.shape[:-1]
+    return array.ndim == len(argument.shape) + 1 and components == argument.shape
+
+
+def _other_sample_axis(argument: Argument, array: Array) -> str:
+    """What to do if the array would fit with its sample axis at the other end."""
+    other = replace(argument, samples_first=not argument.samples_first)
+    if argument.role not in PER_SAMPLE or not argument.shape or not _has_shape(other, array):
+        return ""
+    end, axes, mark = ("first", "-1, 0", "samples_last") if argument.samples_first else ("last", "0, -1", "samples_first")
+    return (
+        f". The sample axis comes {end}: pass np.moveaxis({argument.name}, {axes}), a view that needs no copy, or mark "
+        f"it hawk.{mark}(...) in the kernel"
+    )
+
+
+def _overlaps_itself(array: Array) -> bool:
+    """Whether two elements share memory: two that differ in their first index, or two within one item."""
+    if array.size < 2:
         return False
-    # the components of a matrix must be evenly spaced: row stride = columns * column stride
-    return array.ndim < 3 or array.strides[0] == array.shape[1] * array.strides[1] or array.shape[0] == 1
+    return array.ndim > 0 and (np.shares_memory(array[:1], array[1:]) or _overlaps_itself(array[0]))
 
 
 def param_value(where: str, argument: Argument, value: object) -> Array:
@@ -199,27 +278,43 @@ def check_aliasing(planes: list[tuple[str, Plane]], within_one_launch: bool = Tr
     The same array in two places is fine while at most one of them is written. Views that overlap only in
     part are refused when one is written; within one launch, so are two written places on one array.
     """
-    spans = sorted(((*_bounds(p.array), name, p) for name, p in planes if p.array.size), key=lambda s: s[0])
-    for k, (_, end, name, plane) in enumerate(spans):
-        for low, _, other_name, other in spans[k + 1 :]:
+    views: dict[object, list[tuple[str, Plane]]] = {}
+    for name, plane in planes:
+        if plane.array.size:
+            views.setdefault(plane.key, []).append((name, plane))
+    spans = []
+    for same in views.values():
+        _check_one_view(same, within_one_launch)
+        writer = next((name for name, plane in same if written(plane)), None)
+        spans.append((*_bounds(same[0][1].array), same[0][1].array, same[0][0], writer))
+    spans.sort(key=lambda span: span[0])
+    for k, (_, end, array, name, writer) in enumerate(spans):
+        for low, _, other, other_name, other_writer in islice(spans, k + 1, None):
             if low >= end:
                 break
-            if not (written(plane) or written(other)):
-                continue
-            if plane.key == other.key:
-                if Role.TABLE in (plane.argument.role, other.argument.role):
-                    raise PlaneError(
-                        f"{name} and {other_name} are the same array, one as a table, which any sample reads anywhere, "
-                        "and one as a plane that is written; give each its own"
-                    )
-                if within_one_launch and written(plane) and written(other):
-                    raise PlaneError(f"{name} and {other_name} are written to the same array; give each its own")
-            elif np.shares_memory(plane.array, other.array):
+            if (writer or other_writer) and np.shares_memory(array, other):
                 raise PlaneError(
-                    f"{name} and {other_name} overlap in memory, but are not the same view of it, and one is "
-                    "written; pass the same array or separate ones"
+                    f"{writer or name} and {other_name if writer else other_writer} overlap in memory, but are not the "
+                    "same view of it, and one is written; pass the same array or separate ones"
                 )
 
 
+def _check_one_view(same: list[tuple[str, Plane]], within_one_launch: bool) -> None:
+    """PlaneError for one view in several places of which too many are written."""
+    writers = [name for name, plane in same if written(plane)]
+    table = next((name for name, plane in same if plane.argument.role is Role.TABLE), None)
+    if writers and table is not None:
+        raise PlaneError(
+            f"{table} and {writers[0]} are the same array, one as a table, which any sample reads anywhere, and one as "
+            "a plane that is written; give each its own"
+        )
+    if within_one_launch and len(writers) > 1:
+        raise PlaneError(f"{writers[0]} and {writers[1]} are written to the same array; give each its own")
+
+
 def _bounds(array: Array) -> tuple[int, int]:
-    return np.lib.array_utils.byte_bounds(array)
+    """The first byte of an array and the one after its last."""
+    reaches = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
+    start = int(array.__array_interface__["data"][0])
+    below, above = sum(min(r, 0) for r in reaches), sum(max(r, 0) for r in reaches)
+    return start + below, start + above + array.itemsize

@@ -1,6 +1,7 @@
 """hawk: numerical steps written once in Python, for one sample, compiled and differentiated."""
 
-from . import diff, math
+from . import artifact, diff, math
+from .artifact import build, load
 from .kernel import Kernel, kernel
 from .language import (
     Bool,
@@ -21,5 +22,5 @@ from .language import (
 
 __all__ = [
     "Bool", "Int32", "Kernel", "KernelError", "Matrix", "Mutable", "Param", "Scalar", "Table", "Terminated", "UInt32",
-    "Vector", "bounded", "diff", "kernel", "math", "samples_first", "samples_last",
+    "Vector", "artifact", "bounded", "build", "diff", "kernel", "load", "math", "samples_first", "samples_last",
 ]  # fmt: skip

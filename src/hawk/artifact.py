@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
@@ -87,21 +88,19 @@ def build(
     real = precision(mode)
     kernels, targets = _checked_kernels(kernels), _checked_targets(targets)
     folder = Path(directory)
-    try:
+    with _writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        files = _Files(kernels, real)
-        manifest: dict[str, Any] = {
-            "schema_version": SCHEMA_VERSION,
-            "mode": mode,
-            "exec_targets": list(targets),
-            "host": _host(),
-            "kernels": [files.kernel(k, mode) for k in kernels],
-        }
-        manifest["sha256"] = manifest_digest(manifest)
+    files = _Files(kernels, real)
+    manifest: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "mode": mode,
+        "exec_targets": list(targets),
+        "host": _host(),
+        "kernels": [files.kernel(k, mode) for k in kernels],
+    }
+    manifest["sha256"] = manifest_digest(manifest)
+    with _writing(folder):
         _write(folder, files.contents | {MANIFEST: json.dumps(manifest, indent=1).encode() + b"\n"})
-    except OSError as error:
-        message = f"hawk.build cannot write a bundle here ({error.strerror}); choose another directory"
-        raise OSError(error.errno, message, str(folder)) from error
     return load(folder)
 
 
@@ -217,6 +216,15 @@ class _Files:
         stem = self._stems.setdefault(definition.primal, f"{stem}.primal")
         primal = {"ir": self._ir(definition.primal, stem), "derivative": self._derivative(definition.primal, stem)}
         return {"kind": definition.kind, "wrt": list(definition.wrt), "primal": primal}
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        message = f"hawk.build cannot write a bundle here ({error.strerror}); choose another directory"
+        raise OSError(error.errno, message, str(folder)) from error
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:

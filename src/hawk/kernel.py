@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, final, overload
 
 from .ir.definition import Definition, Traced
 from .ir.printer import text
-from .ir.program import Program
+from .ir.program import Program, Role
 from .ir.types import precision
 from .ir.verify import verify
 from .language import trace
 from .stages import show
+
+
+@dataclass(frozen=True, slots=True)
+class Stepping:
+    """What a run knows of a step: how many steps a launch takes, its time plane and its time step."""
+
+    steps: int | str = 1
+    time: str | None = None
+    time_step: str | None = None
 
 
 @final
@@ -21,12 +32,19 @@ class Kernel:
     Made by ``@hawk.kernel`` from a function, or as ``Kernel(name, vjp(other))`` from a derivative.
 
     Attributes: ``name``; ``definition``, where its program comes from; ``__wrapped__``, the Python function
-    (None for a derivative, and for a kernel that was pickled).
+    (None for a derivative, and for a kernel that was pickled); ``plans``, by mode, what the runtime has compiled
+    for calls.
 
     A kernel pickles as its IR, so it needs none of its Python function where it is unpickled.
     """
 
-    def __init__(self, name: str, definition: Definition, function: Callable[..., Any] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        definition: Definition,
+        function: Callable[..., Any] | None = None,
+        stepping: Stepping = Stepping(),  # noqa: B008 - frozen
+    ) -> None:
         if not isinstance(definition, Definition):
             raise TypeError(
                 f"Kernel({name!r}, ...): expected a derivative such as hawk.diff.vjp(kernel), found "
@@ -36,8 +54,28 @@ class Kernel:
             raise ValueError(f"Kernel({name!r}, ...): a kernel's name is a Python identifier")
         self.name = name
         self.definition = definition
+        self.stepping = stepping
+        self.plans: dict[str, Any] = {}
         self.__wrapped__ = function
         self.__doc__ = function.__doc__ if function is not None else None
+
+    def __call__(self, *values: object, **named: object) -> Any:
+        """Run the kernel on arrays like a function: ``y = scale(x, 2.0, 1.0)``.
+
+        Values come in the order of the arguments, or by name. Lists, ints and other numbers become arrays; a
+        value of an argument's own shape (a number, for a Scalar) is the same for all samples, and if every one
+        is, so are the results. An output is allocated, or written in place if an array is given for it; one that
+        the kernel reads first has to be given.
+
+        Returns what the kernel returns, or else the outputs that were not given: one array, a tuple of several in
+        argument order, or None. Sums over the samples (of a derivative) are numbers.
+
+        The arrays of reals say the precision, float64 or float32; without any it is float64. Compiles at the first
+        call of each. Raises the errors of eagle's ``Plan.bind``, and ArgumentError for arrays of both precisions.
+        """
+        if not _CALLERS:
+            import_module("eagle")
+        return _CALLERS[-1](self, values, named)
 
     def program(self, mode: str = "float64") -> Program:
         """The kernel's IR for ``mode`` ("float64" or "float32")."""
@@ -51,18 +89,41 @@ class Kernel:
         return text(self._first_program())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Kernel, (self.name, self.definition), {"__doc__": self.__doc__}
+        return Kernel, (self.name, self.definition, None, self.stepping), {"__doc__": self.__doc__}
 
     def _first_program(self) -> Program:
         return self.definition.program(self.definition.precisions[0]).with_(name=self.name)
 
 
+Caller = Callable[[Kernel, tuple[object, ...], Mapping[str, object]], Any]
+_CALLERS: list[Caller] = []  # what runs the calls of kernels: a runtime registers itself when it is imported
+
+
+def runs_calls(caller: Caller) -> Caller:
+    """Register a function as what runs ``kernel(...)``: it takes the kernel, the values in order and those by name."""
+    _CALLERS.append(caller)
+    return caller
+
+
 @overload
 def kernel(function: Callable[..., Any]) -> Kernel: ...
 @overload
-def kernel(*, name: str | None = None, source: str | None = None) -> Callable[[Callable[..., Any]], Kernel]: ...
 def kernel(
-    function: Callable[..., Any] | None = None, *, name: str | None = None, source: str | None = None
+    *,
+    name: str | None = None,
+    source: str | None = None,
+    steps: int | str = 1,
+    time: str | None = None,
+    time_step: str | None = None,
+) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(
+    function: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    source: str | None = None,
+    steps: int | str = 1,
+    time: str | None = None,
+    time_step: str | None = None,
 ) -> Any:
     """Make a kernel of a function of one sample.
 
@@ -73,14 +134,37 @@ def kernel(
     `name` is the kernel's, the function's own by default. `source` is the function's text where Python keeps
     none (code run by ``exec``, or typed at a prompt).
 
-    Raises KernelError, with file, line and what to write instead, for what the language cannot say.
+    `steps`, `time` and `time_step` are for runs: how many steps a run may take at a time (a number or
+    ``"auto"``; the results are those of 1), the Mutable that holds the time, and the Param that is its step,
+    which a run needs to stop between two steps.
+
+    Raises KernelError, with file, line and what to write instead, for what the language cannot say, and
+    ValueError for a `time` or `time_step` that is no such argument.
     """
+    stepping = Stepping(steps, time, time_step)
     if function is None:
-        return lambda f: _traced(f, name, source)
-    return _traced(function, name, source)
+        return lambda f: _traced(f, name, source, stepping)
+    return _traced(function, name, source, stepping)
 
 
-def _traced(function: Callable[..., Any], name: str | None, source: str | None) -> Kernel:
+def _traced(function: Callable[..., Any], name: str | None, source: str | None, stepping: Stepping) -> Kernel:
     program = verify(trace(function, name, source))
+    _check_stepping(program, stepping)
     show("traced", program.name, lambda: text(program))
-    return Kernel(program.name, Traced(program), function)
+    return Kernel(program.name, Traced(program), function, stepping)
+
+
+def _check_stepping(program: Program, stepping: Stepping) -> None:
+    steps = stepping.steps
+    if steps != "auto" and (not isinstance(steps, int) or isinstance(steps, bool) or steps < 1):
+        raise ValueError(f"{program.name}: steps={steps!r}; give a number of steps >= 1, or 'auto'")
+    for option, wanted, what in (("time", Role.MUTABLE, "Mutable[Scalar]"), ("time_step", Role.PARAM, "Param")):
+        name = stepping.time if option == "time" else stepping.time_step
+        if name is None:
+            continue
+        found = [a for a in program.arguments if a.name == name and a.role is wanted and not a.shape and a.type.is_real]
+        if not found:
+            choices = ", ".join(a.name for a in program.arguments if a.role is wanted) or "none"
+            raise ValueError(f"{program.name}: {option}={name!r} is no {what} of the kernel; it has {choices}")
+    if (stepping.time is None) != (stepping.time_step is None):
+        raise ValueError(f"{program.name}: time= and time_step= go together; name both or neither")

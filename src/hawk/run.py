@@ -6,7 +6,7 @@ The step's frozen ops are embedded untouched, so a run has the bits of its steps
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import final
+from typing import Any, final
 
 from .ir.build import Builder
 from .ir.definition import Definition
@@ -29,6 +29,13 @@ class Run(Definition):
     def __init__(self, step: Definition) -> None:
         super().__init__(f"{step.name}_run")
         self.step = step
+
+    @property
+    def precisions(self) -> tuple[Type, ...]:
+        return self.step.precisions
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Run, (self.step,)
 
     def make(self, real: Type) -> Program:
         return freeze(drop_dead(_run(self.name, self.step.program(real))))

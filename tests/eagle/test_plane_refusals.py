@@ -39,7 +39,8 @@ REFUSED: list[tuple[hawk.Kernel, dict, dict, type[Exception], str]] = [
      "square: y is Mutable[Scalar]: found dtype int64, expected float64. Nothing is converted silently: pass "
      "y.astype(np.float64)"),
     (k.square, SQUARE, {"x": np.zeros(N, ">f8")}, PlaneError,
-     "square: x is Scalar: found dtype >f8, expected float64. Nothing is converted silently: pass x.astype(np.float64)"),
+     "square: x is Scalar: found dtype >f8, expected float64. Nothing is converted silently: pass "
+     "x.astype(np.float64)"),
     (k.square, SQUARE, {"x": np.zeros(8 * N + 1, np.uint8)[1:].view(np.float64)}, PlaneError,
      "square: x is Scalar: the array is not aligned; pass a copy of it"),
     (k.climb, CLIMB, {"trips": np.zeros(N)}, PlaneError,

@@ -119,6 +119,13 @@ public:
         if (segments_.back().steps < steps_.size()) segments_.push_back({steps_.size(), moving_.size()});
     }
 
+    // The blocks of one pass finish before those of the next begin; 0: all blocks are one pass. Sums are made
+    // of all blocks as ever, so bits do not depend on it. With table sums a pass is at least a part.
+    void passes(std::int64_t blocks) {
+        require(blocks >= 0, "passes: ", blocks, " blocks a pass; give a number >= 0");
+        pass_blocks_ = blocks;
+    }
+
     // ---- running --------------------------------------------------------------------------------------
 
     // The right to set externals and to run: one holder at a time, false when another has it.
@@ -329,25 +336,34 @@ private:
         if (frames_.size() < at(threads)) frames_.resize(at(threads));
     }
 
-    // One segment over all blocks; false when cancelled. The first units run here and are timed: a team is
-    // worth its start only when enough work is left.
+    // One segment over all blocks, pass after pass; false when cancelled.
     bool pass(int segment, team::Watch& watch) {
+        const int shift = segments_[at(segment)].shift;
+        const std::int64_t units = this->units(shift);
+        const std::int64_t each = pass_blocks_ > 0 ? std::max<std::int64_t>(pass_blocks_ >> shift, 1) : units;
+        for (std::int64_t first = 0; first < units; first += each)
+            if (!passUnits(segment, first, std::min(first + each, units), watch)) return false;
+        return true;
+    }
+
+    // Some units of a segment; false when cancelled. The first ones run here and are timed: a team is worth
+    // its start only when enough work is left.
+    bool passUnits(int segment, std::int64_t first, std::int64_t units, team::Watch& watch) {
         reserveFrames(1);
-        const std::int64_t units = this->units(segments_[at(segment)].shift);
-        std::int64_t done = 0;
-        const auto start = units > 1 ? team::Clock::now() : team::Clock::time_point();
+        std::int64_t done = first;
+        const auto start = units - first > 1 ? team::Clock::now() : team::Clock::time_point();
         for (;;) {
-            const std::int64_t next = std::min(done + std::clamp(done, std::int64_t{1}, kTimed), units);
+            const std::int64_t next = std::min(done + std::clamp(done - first, std::int64_t{1}, kTimed), units);
             runUnits(segment, frame(0), done, next);
             done = next;
             if (done == units) return true;
             const Duration spent = team::Clock::now() - start;
             const std::int64_t left = units - done;
-            if (spent < kTiming || spent / done * left <= kWorthATeam) continue;
+            if (spent < kTiming || spent / (done - first) * left <= kWorthATeam) continue;
             watch.begins();
             const int threads = static_cast<int>(std::min<std::int64_t>(team::size(), left));
             reserveFrames(threads);
-            const Duration each = std::max(spent / done, Duration(1));
+            const Duration each = std::max(spent / (done - first), Duration(1));
             const std::int64_t most = std::max<std::int64_t>(left / (4 * threads), 1);
             const std::int64_t chunk = std::clamp<std::int64_t>(kChunk / each, 1, most);
             const auto work = [&](int thread, std::int64_t unit, std::int64_t last) {
@@ -409,6 +425,7 @@ private:
     }
 
     std::int64_t samples_;
+    std::int64_t pass_blocks_ = 0;
     int part_shift_ = 0;
     std::vector<char*> externals_;
     std::int64_t scratch_ = 0;

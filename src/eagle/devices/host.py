@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import final
 
 from hawk.codegen.launch import BLOCK
@@ -24,13 +25,56 @@ class HostProgram:
         self.samples = samples
         self._late_written = late_written
         self._executor = Executor(samples, late)
+        self._copies: dict[object, _Copy] = {}  # of planes that the next call cannot work on in place
+        self._to_copy_back: list[tuple[Plane, _Copy]] = []
+        self._spare: dict[int, list[int]] = {}  # offsets of scratch that copies left, by size
 
     # where things lie
 
-    def plane(self, plane: Plane, writable: bool = False) -> Slot:
-        """An array: its samples, or the one value or table that all samples share."""
-        index = self._external(plane.array, writable)
-        return _slot(plane.argument, index, plane.component_stride)
+    def read(self, plane: Plane) -> Slot:
+        """Where the next call finds a plane, or the one value or table that all samples share.
+
+        A plane that is not packed is copied to scratch, block by block, by a step added here."""
+        if plane.packed:
+            return self._in_place(plane, writable=False)
+        known = plane.key in self._copies
+        copy = self._copy_of(plane)
+        if not known:
+            for there, here, components in self._groups(plane, copy, writable=False):
+                self._executor.copy(here, there, components, copy.itemsize)
+        return copy.slot()
+
+    def write(self, plane: Plane) -> Slot:
+        """Where the next call writes a plane; one that is not packed is copied from scratch after it."""
+        if plane.packed:
+            return self._in_place(plane, writable=True)
+        copy = self._copy_of(plane)
+        self._to_copy_back.append((plane, copy))
+        return copy.slot()
+
+    def unused(self, plane: Plane) -> Slot:
+        """A place for a plane that the next call takes and does not touch."""
+        return self._in_place(plane, writable=False)
+
+    def _in_place(self, plane: Plane, writable: bool) -> Slot:
+        return _slot(plane.argument, self._external(plane.array, writable), plane.layout.component)
+
+    def _copy_of(self, plane: Plane) -> _Copy:
+        copy = self._copies.get(plane.key)
+        if copy is None:
+            itemsize, components = plane.array.itemsize, plane.argument.size
+            spare = self._spare.get(components * itemsize)
+            offset = spare.pop() if spare else self._executor.scratch(components * BLOCK * itemsize)
+            copy = self._copies[plane.key] = _Copy(offset, components, itemsize)
+        return copy
+
+    def _groups(self, plane: Plane, copy: _Copy, writable: bool) -> Iterator[tuple[Slot, Slot, int]]:
+        """The components of a plane in evenly spaced groups: in the plane, in its copy, how many."""
+        layout, index = plane.layout, self._external(plane.array, writable)
+        count = copy.components // len(layout.groups)
+        for k, offset in enumerate(layout.groups):
+            there = Slot.plane(index, offset, sample_stride=layout.sample, component_stride=layout.component)
+            yield there, copy.slot(k * count), count
 
     def late(self, argument: Argument, index: int) -> Slot:
         """The array given as number `index` at each run."""
@@ -72,6 +116,12 @@ class HostProgram:
 
         `any_count`: it takes more samples at once than a block (it has no sums)."""
         self._executor.call(entry, list(slots), any_count=any_count)
+        for plane, copy in self._to_copy_back:
+            for there, here, components in self._groups(plane, copy, writable=True):
+                self._executor.copy(there, here, components, copy.itemsize)
+        for copy in self._copies.values():
+            self._spare.setdefault(copy.components * copy.itemsize, []).append(copy.offset)
+        self._copies, self._to_copy_back = {}, []
 
     def copy(self, to: Slot, source: Slot, argument: Argument) -> None:
         self._executor.copy(to, source, argument.size, argument.type.dtype.itemsize)
@@ -83,6 +133,10 @@ class HostProgram:
     def zero(self, to: Slot, argument: Argument) -> None:
         self._executor.zero(to, argument.size, argument.type.dtype.itemsize)
 
+    def passes(self, blocks: int) -> None:
+        """Let `blocks` blocks at a time finish before the next ones begin."""
+        self._executor.passes(blocks)
+
     # running
 
     def run(self) -> bool:
@@ -92,6 +146,21 @@ class HostProgram:
     def run_with(self, arrays: tuple[Array, ...]) -> bool:
         """Run with the late arrays."""
         return self._executor.run_with(0, arrays, self._late_written)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """A block of a plane in scratch, packed."""
+
+    offset: int
+    components: int
+    itemsize: int
+
+    def slot(self, first: int = 0) -> Slot:
+        """Its components from the first one given on."""
+        component = BLOCK * self.itemsize
+        return Slot.scratch(self.offset + first * component, sample_stride=self.itemsize, component_stride=component)
 
 
 def _slot(argument: Argument, external: int, component_stride: int) -> Slot:

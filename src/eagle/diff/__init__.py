@@ -1,7 +1,7 @@
 """Gradients through graphs and runs."""
 
 from .gradients import Gradients, Report
-from .record import Record
+from .base import Record
 from .reverse import Reverse, reverse
 
 __all__ = ["Gradients", "Record", "Report", "Reverse", "reverse"]

@@ -82,16 +82,17 @@ class Gradients(Mapping[str, Any]):
     Attributes: ``report``, how they were computed; ``entries``, what each key stands for, in order.
     """
 
-    __slots__ = ("_arrays", "_generation", "_names")
+    __slots__ = ("_arrays", "_chunks", "_generation", "_names")
 
-    def __init__(self, names: Names, arrays: Sequence[Array], generation: int) -> None:
+    def __init__(self, names: Names, arrays: Sequence[Array], generation: int, chunks: int = 1) -> None:
         self._names = names
         self._arrays = arrays
         self._generation = generation
+        self._chunks = chunks
 
     @property
     def report(self) -> Report:
-        return Report(self._generation, self._names.bitwise)
+        return Report(self._generation, self._names.bitwise, self._chunks)
 
     @property
     def entries(self) -> tuple[Entry, ...]:

@@ -8,9 +8,8 @@ change, and is only good until then, unless it is kept.
 from __future__ import annotations
 
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import final
 
 import numpy as np
@@ -20,6 +19,8 @@ from ..devices.host import HostProgram
 from ..errors import Busy, RecordError
 from ..graph.nodes import Node
 from ..planes import Array, Plane
+from .base import Record
+from .gradients import Gradients
 
 Access = tuple[int, str]  # (node, argument)
 
@@ -76,15 +77,14 @@ class Recorder:
 
     def _copy_of(self, number: int) -> Plane:
         plane = self.planes[number]
-        return replace(plane, array=np.empty(plane.array.shape, plane.array.dtype))
+        return plane.over(np.empty(plane.by_component.shape, plane.array.dtype))
 
     def save_before(self, node: Node, device: HostProgram) -> None:
         """Add the copies that must be made before `node` overwrites what a reverse will read."""
         index = self.nodes.index(node)
         for copy, (before, saved) in zip(self._transposed.copies, self._copies, strict=True):
             if before == index:
-                source = device.plane(self.planes[copy.plane])
-                device.copy(device.plane(saved, writable=True), source, saved.argument)
+                device.copy(device.write(saved), device.read(self.planes[copy.plane]), saved.argument)
 
     def primals(self) -> dict[Access, Plane]:
         """Where the values that each node's reverse needs lie after a launch."""
@@ -133,7 +133,7 @@ class Recorder:
             write()
             self._lost = self._lost or "its params were updated since its last launch"
 
-    def newest(self) -> Record:
+    def newest(self) -> GraphRecord:
         record = self._newest
         if record is None or self._lost:
             with self._lock:
@@ -190,33 +190,17 @@ class Recorder:
         return self._live and generation == self._generation
 
 
-class Record(ABC):
-    """One launch of a graph, ready to be reversed.
-
-    Attributes: ``generation``, which launch of the graph it is, counted from 1; ``recorder``.
-    """
+class GraphRecord(Record):
+    """One launch of a graph, ready to be reversed; ``recorder`` is what its launches share."""
 
     def __init__(self, recorder: Recorder, generation: int) -> None:
         self.recorder = recorder
         self.generation = generation
 
-    @property
-    @abstractmethod
-    def live(self) -> bool:
-        """Whether it still stands in the way of the graph's next launch."""
+    def reverse(self, seeds: Mapping[str, object], vjps: Mapping[str, object] | None, strict: bool) -> Gradients:
+        from .reverse import Reverser
 
-    @property
-    @abstractmethod
-    def nbytes(self) -> int:
-        """The bytes it holds beside the graph's own planes."""
-
-    @abstractmethod
-    def keep(self) -> Record:
-        """A copy of all that the reverse reads, valid however often the graph runs again."""
-
-    @abstractmethod
-    def discard(self) -> None:
-        """Give the record up, so that the graph can launch again without a reverse."""
+        return Reverser(self.recorder, vjps, strict)(self, seeds)
 
     @property
     @abstractmethod
@@ -230,10 +214,6 @@ class Record(ABC):
     @abstractmethod
     def reading(self) -> Reading:
         """Hold the record still while a reverse reads it."""
-
-    def __repr__(self) -> str:
-        state = "live" if self.live else "not live"
-        return f"<{type(self).__name__} of generation {self.generation}, {state}, {self.nbytes:,} bytes>"
 
 
 class Reading:
@@ -254,7 +234,7 @@ class Reading:
 
 
 @final
-class LiveRecord(Record):
+class LiveRecord(GraphRecord):
     """The record of a graph's newest launch, in the graph's own planes."""
 
     @property
@@ -265,12 +245,12 @@ class LiveRecord(Record):
     def nbytes(self) -> int:
         return self.recorder.nbytes
 
-    def keep(self) -> Record:
+    def keep(self) -> GraphRecord:
         with self.reading():
             primals = self.primals()
-            copies = {plane.key: plane.array for plane in primals.values()}
+            copies = {plane.key: plane.by_component for plane in primals.values()}
             copies = {key: array.copy(order="C") for key, array in copies.items()}
-            kept = {access: replace(plane, array=copies[plane.key]) for access, plane in primals.items()}
+            kept = {access: plane.over(copies[plane.key]) for access, plane in primals.items()}
             return KeptRecord(self.recorder, self.generation, kept, list(copies.values()))
 
     def discard(self) -> None:
@@ -286,7 +266,7 @@ class LiveRecord(Record):
 
 
 @final
-class KeptRecord(Record):
+class KeptRecord(GraphRecord):
     """A record with copies of its own."""
 
     def __init__(
@@ -304,7 +284,7 @@ class KeptRecord(Record):
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self._arrays)
 
-    def keep(self) -> Record:
+    def keep(self) -> GraphRecord:
         return self
 
     def discard(self) -> None:

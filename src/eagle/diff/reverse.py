@@ -13,16 +13,17 @@ from hawk.ir.program import Argument
 
 from ..errors import Busy, RecordError, ReverseError, SeedError
 from ..graph.graph import Graph
-from ..planes import Array
+from ..planes import Array, samples_to_end
 from .gradients import Gradients
-from .record import Record, Recorder
+from .base import Record
+from .record import GraphRecord, Recorder
 from .sweep import Sweep
 
 
 def reverse(
     record: Record, seeds: Mapping[str, object], *, vjps: Mapping[str, object] | None = None, strict: bool = False
 ) -> Gradients:
-    """Reverse one launch: from seeds of outputs to the gradients of every real input, in one sweep.
+    """Reverse one launch or run: from seeds of outputs to the gradients of every real input, in one sweep.
 
     `seeds` maps outputs to dJ/d(output), one value per sample each (the output's shape); outputs not named
     do not enter J. An output goes by the name its node gave it, ``"node.plane"`` where that is ambiguous.
@@ -31,8 +32,8 @@ def reverse(
     In a loop, build a `Reverse` once instead: this builds one per call. Errors as in `Reverse`.
     """
     if not isinstance(record, Record):
-        raise TypeError(f"reverse() takes the record of a launch (graph.record), found {type(record).__name__}")
-    return _Reverser(record.recorder, vjps, strict)(record, seeds)
+        raise TypeError(f"reverse() takes the record of a launch or a run (.record), found {type(record).__name__}")
+    return record.reverse(seeds, vjps, strict)
 
 
 @final
@@ -50,9 +51,9 @@ class Reverse:
     def __init__(self, graph: Graph, vjps: Mapping[str, object] | None = None, *, strict: bool = False) -> None:
         if not isinstance(graph, Graph):
             raise TypeError(f"Reverse takes a graph built with record=True, found {type(graph).__name__}")
-        self._reverser = _Reverser(graph.recorder, vjps, strict)
+        self._reverser = Reverser(graph.recorder, vjps, strict)
 
-    def __call__(self, record: Record, seeds: Mapping[str, object]) -> Gradients:
+    def __call__(self, record: GraphRecord, seeds: Mapping[str, object]) -> Gradients:
         return self._reverser(record, seeds)
 
 
@@ -67,7 +68,7 @@ class _Seed:
     label: str
 
 
-class _Reverser:
+class Reverser:
     """Sweeps by the set of outputs seeded; each is built when it is first asked for."""
 
     def __init__(self, recorder: Recorder, vjps: Mapping[str, object] | None, strict: bool) -> None:
@@ -86,8 +87,8 @@ class _Reverser:
             self._recorder.nodes[names.index(name)].check_vjp(vjp)
         return {names.index(name): vjp for name, vjp in vjps.items()}
 
-    def __call__(self, record: Record, seeds: Mapping[str, object]) -> Gradients:
-        if not isinstance(record, Record):
+    def __call__(self, record: GraphRecord, seeds: Mapping[str, object]) -> Gradients:
+        if not isinstance(record, GraphRecord):
             raise TypeError(f"a Reverse takes the record of a launch (graph.record), found {type(record).__name__}")
         if record.recorder is not self._recorder:
             raise RecordError(
@@ -104,7 +105,7 @@ class _Reverser:
         finally:
             self._turn.release()
 
-    def _sweep(self, record: Record, seeds: Mapping[str, object]) -> tuple[list[_Seed], Sweep]:
+    def _sweep(self, record: GraphRecord, seeds: Mapping[str, object]) -> tuple[list[_Seed], Sweep]:
         if not isinstance(seeds, Mapping):
             raise SeedError(f'seeds maps outputs to arrays, {{"y": dJ_dy}}, found {type(seeds).__name__}')
         key = tuple(seeds)
@@ -152,10 +153,7 @@ class _Reverser:
 
 
 def _checked_seed(output: _Seed, seed: object) -> Array:
-    """A seed as a contiguous array of its output's dtype."""
-    dtype = output.argument.type.dtype
-    if type(seed) is np.ndarray and seed.dtype == dtype and seed.shape == output.shape and seed.flags.c_contiguous:
-        return np.require(seed, requirements="A")
+    """A seed as a contiguous array of its output's dtype, its sample axis last."""
     try:
         array = np.asarray(seed)
     except ValueError:  # ragged
@@ -168,4 +166,5 @@ def _checked_seed(output: _Seed, seed: object) -> Array:
             f"the seed of {output.label} is dJ/d({output.label}), one value per sample: expected shape "
             f"{output.shape}, found {array.shape}"
         )
-    return np.require(array, dtype, ("C", "A"))
+    array = np.asarray(samples_to_end(output.argument, array), output.argument.type.dtype, "C")
+    return array if array.flags.aligned else array.copy()

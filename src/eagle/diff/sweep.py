@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import final
 
 import numpy as np
@@ -13,21 +14,21 @@ from hawk.ir.program import PER_SAMPLE, Argument, Role
 from .. import _native
 from ..devices.host import HostProgram, Slot
 from ..errors import Busy
-from ..planes import Array, Plane
+from ..planes import Array, Plane, new_array
 from .gradients import Names
 from .record import Access, Recorder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Output:
-    """One gradient to compute: how it is written, its shape, and the terms that add up to it.
+    """One gradient to compute: how it is written, over how many samples, and the terms that add up to it.
 
     A term is (node, adjoint buffer). One term is written where it is computed. Several are joined in order:
     per sample by the device, sums over the samples (`parts`) when all stages are done.
     """
 
     argument: Argument
-    shape: tuple[int, ...]
+    samples: int
     terms: tuple[tuple[int, int], ...]
     parts: tuple[Array, ...]
 
@@ -58,24 +59,25 @@ class Sweep:
         accesses = _first_reads(recorder)
         self.names = Names(_labels(recorder, accesses))
         self.outputs = [self._output(places) for places in accesses]
-        self._makers = [(np.empty if o.terms else np.zeros, o.shape, o.argument.type.dtype) for o in self.outputs]
+        self._makers = [
+            partial(new_array, o.argument, o.samples, np.empty if o.terms else np.zeros) for o in self.outputs
+        ]
         self._joined = [(k, o.parts) for k, o in enumerate(self.outputs) if o.parts]
         self._stages = [_Stage(self, n) for n in dict.fromkeys(x.samples for x in recorder.nodes)]
 
     def _output(self, places: list[Access]) -> Output:
         node, name = places[0]
-        array = self.recorder.nodes[node].reads()[name].array
         argument = self.recorder.nodes[node].adjoint(name)
         shares = [s for g in self.plan.gradients for s in g.shares]
         wanted = [(i, self.recorder.arguments[i].index(k)) for i, k in places]
         terms = tuple((s.node, s.buffer) for s in shares if (s.node, s.argument) in wanted)
         several = argument.role not in PER_SAMPLE and len(terms) > 1
-        parts = tuple(np.zeros(array.shape, array.dtype) for _ in terms) if several else ()
-        return Output(argument, array.shape, terms, parts)
+        parts = tuple(new_array(argument, 0, np.zeros) for _ in terms) if several else ()
+        return Output(argument, self.recorder.nodes[node].samples, terms, parts)
 
     def run(self, seeds: tuple[Array, ...]) -> list[Array]:
         """The gradients, in the order of `names`, as arrays of their own."""
-        arrays = [make(shape, dtype) for make, shape, dtype in self._makers]
+        arrays = [make() for make in self._makers]
         for stage in self._stages:
             stage.run(seeds, arrays)
         for k, parts in self._joined:
@@ -162,7 +164,7 @@ class _Stage:
 
         def primal(name: str) -> Slot:
             plane = self._sweep.primals.get((step.node, name))
-            return self._device.plane(plane if plane is not None else node.reads()[name])
+            return self._device.unused(node.reads()[name]) if plane is None else self._device.read(plane)
 
         node.transpose(self._device, primal, cotangents, adjoints, self._sweep.vjps.get(step.node))
 

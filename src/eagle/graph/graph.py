@@ -13,7 +13,7 @@ from ..planes import Plane, check_aliasing, described, param_value
 from .nodes import LaunchNode, Node
 
 if TYPE_CHECKING:
-    from ..diff.record import Record, Recorder
+    from ..diff.record import GraphRecord, Recorder
 
 
 @final
@@ -129,6 +129,8 @@ class Graph:
             for name, value in {**(values or {}), **named}.items()
             for label, plane in self._params(name)
         ]
+        if not new:
+            return
 
         def write() -> None:
             for cell, number in new:
@@ -152,7 +154,7 @@ class Graph:
         return found
 
     @property
-    def record(self) -> Record:
+    def record(self) -> GraphRecord:
         """The record of the newest launch. Raises RecordError if the graph does not record or never ran."""
         if self._recorder is None:
             raise RecordError("this graph does not record its launches; build it with build(record=True)")

@@ -76,9 +76,18 @@ class Vjp(Derivative):
     kind = "vjp"
     prefix = ADJOINT_PREFIX
 
-    def __init__(self, primal: Definition, wrt: tuple[str, ...] | None, schedule: Schedule | None = None) -> None:
+    def __init__(
+        self,
+        primal: Definition,
+        wrt: tuple[str, ...] | None,
+        made: Mapping[Type, Program] | None = None,
+        schedule: Schedule | None = None,
+    ) -> None:
         self.schedule = schedule
-        super().__init__(primal, wrt)
+        super().__init__(primal, wrt, made)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Vjp, (self.primal, self.wrt, None, self.schedule)
 
     def make(self, real: Type) -> Program:
         program = self.primal.program(real)

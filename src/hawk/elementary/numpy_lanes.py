@@ -251,7 +251,8 @@ class NumpyLanes(Lanes):
         return NumpyLanes(64)
 
     def widen(self, x: V) -> V:
-        return x.astype(np.float64)
+        with np.errstate(all="ignore"):
+            return x.astype(np.float64)
 
     def narrow(self, x: V) -> V:
         with np.errstate(all="ignore"):

@@ -158,7 +158,7 @@ class _Parser:
         names = m["results"].split(", ") if m["results"] else []
         types = m["types"].split(", ") if m["types"] else []
         if len(names) != len(types):
-            self._fail(f"{len(names)} results have {len(types)} types", behind=1)
+            self._fail(f"{len(names)} results and {len(types)} types", behind=1)
         self._count(op, len(args), len(names))
         results = tuple(self._define(name, type) for name, type in zip(names, types, strict=True))
         regions = tuple(self._region() for _ in range(_REGIONS.get(op, 0)))
@@ -167,10 +167,11 @@ class _Parser:
     def _count(self, op: str, args: int, results: int) -> None:
         arity = OPS[op].arity
         if args < 2 if op == "loop" else args != arity:
-            self._fail(f"{op} takes {'limit, again and carried values' if op == 'loop' else arity}, not {args}", behind=1)
+            takes = "limit, again and carried values" if op == "loop" else f"{arity} values"
+            self._fail(f"{op} takes {takes}, not {args}", behind=1)
         expected = results if op in STRUCTURED else 0 if op in _SILENT else 1
         if results != expected:
-            self._fail(f"{op} has {expected} results, not {results}", behind=1)
+            self._fail(f"results of {op}: {expected}, not {results}", behind=1)
 
     def _number(self, word: str) -> bool | int | float:
         if word in ("True", "False"):

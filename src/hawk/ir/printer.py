@@ -28,7 +28,9 @@ class _Printer:
         out = [f"kernel {p.name}{' frozen' if self._all_frozen else ''}"]
         for a in p.arguments:
             shape = "x".join(map(str, a.shape)) or "scalar"
-            marks = "".join([f" axes={','.join(a.axes)}" if a.axes else "", " samples_first" if a.samples_first else ""])
+            marks = "".join(
+                [f" axes={','.join(a.axes)}" if a.axes else "", " samples_first" if a.samples_first else ""]
+            )
             out.append(f"  {a.role.value} {a.name}: {shape} {a.type.value}{marks}")
         out += [f"  tape {t.name}: {t.capacity} {t.type.value}" for t in p.tapes]
         if p.effects:

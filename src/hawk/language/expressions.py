@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.program import Instr, walk
+from .assignment import LARGEST, as_vector, assign, iterate
 from .bundles import Bundle, as_bundle
 from .calls import TracedFunction, call, native
 from .errors import KernelError
@@ -222,11 +223,6 @@ def items(t: Tracer, frame: Frame, nodes: list[ast.expr]) -> list[Any]:
     return result
 
 
-def iterate(t: Tracer, value: Any) -> list[Any]:
-    """What iterating over a value gives, all of it known while tracing."""
-    return list(native(f"{name_of(value)} cannot be iterated", lambda: list(value)))
-
-
 @expression(ast.Attribute)
 def attribute(t: Tracer, frame: Frame, node: ast.Attribute) -> Any:
     value = t.evaluate(frame, node.value)
@@ -252,13 +248,13 @@ def subscript(t: Tracer, frame: Frame, node: ast.Subscript) -> Any:
 def item(t: Tracer, value: Any, index: Any) -> Any:
     """``value[index]``."""
     if isinstance(value, np.ndarray) and holds(index, Traced):
-        if value.size > 64:
+        if value.size > LARGEST:
             raise KernelError(
                 f"an array of {value.size} indexed by the kernel", "pass it as a Table and read it with .at"
             )
-        result = native("[]", lambda: _array(value)[index])
+        result = native("[]", lambda: as_vector(value)[index])
     elif isinstance(value, (list, tuple)) and isinstance(index, Traced):
-        result = native("[]", lambda: _array(value)[index])
+        result = native("[]", lambda: as_vector(value)[index])
     else:
         result = native(f"{name_of(value)}[{name_of(index)}]", operator.getitem, value, index)
         if isinstance(index, slice):
@@ -267,12 +263,6 @@ def item(t: Tracer, value: Any, index: Any) -> Any:
     if any(isinstance(i, Index) for i in numbers) and is_scalar(result):
         return t.number(plain(result))
     return result
-
-
-def _array(value: Any) -> Any:
-    if len(value) > 64:
-        raise KernelError(f"{name_of(value)} indexed by the kernel", "pass it as a Table and read it with .at")
-    return as_bundle(value)
 
 
 @expression(ast.Slice)
@@ -340,56 +330,3 @@ def call_(t: Tracer, frame: Frame, node: ast.Call) -> Any:
         value = t.evaluate(frame, keyword.value)
         kwargs.update({keyword.arg: value} if keyword.arg is not None else native("**", dict, value))
     return call(t, function, args, kwargs)
-
-
-def assign(t: Tracer, frame: Frame, target: ast.expr, value: Any) -> None:
-    """Bind a target: a name, a component, or a tuple of targets."""
-    with t.at(frame, target):
-        if isinstance(target, ast.Name):
-            frame.bind(target.id, value)
-        elif isinstance(target, (ast.Tuple, ast.List)):
-            _unpack(t, frame, target.elts, value)
-        elif isinstance(target, ast.Subscript):
-            _set_item(t, frame, target, value)
-        elif isinstance(target, ast.Attribute):
-            raise KernelError(f"a kernel changes no objects: .{target.attr} = ...", "keep the value in a local name")
-        else:
-            raise KernelError(f"nothing can be assigned to {ast.unparse(target)}")
-
-
-def _unpack(t: Tracer, frame: Frame, targets: list[ast.expr], value: Any) -> None:
-    values = iterate(t, value)
-    star = next((k for k, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
-    if len(values) != len(targets) if star is None else len(values) < len(targets) - 1:
-        wanted = f"at least {len(targets) - 1}" if star is not None else str(len(targets))
-        raise KernelError(f"{name_of(value)} unpacked into {wanted} names", "give a name to every component")
-    if star is not None:
-        after = len(targets) - star - 1
-        middle = t.heap.made(values[star : len(values) - after])
-        starred = targets[star]
-        assert isinstance(starred, ast.Starred)
-        targets = [*targets[:star], starred.value, *targets[star + 1 :]]
-        values = [*values[:star], middle, *values[len(values) - after :]]
-    for target, part in zip(targets, values, strict=True):
-        assign(t, frame, target, part)
-
-
-def _set_item(t: Tracer, frame: Frame, target: ast.Subscript, value: Any) -> None:
-    container, index = t.evaluate(frame, target.value), t.evaluate(frame, target.slice)
-    set_item(t, frame, target, container, index, value)
-
-
-def set_item(t: Tracer, frame: Frame, target: ast.Subscript, container: Any, index: Any, value: Any) -> None:
-    """``container[index] = value``; a vector is a value, so its name (or item) gets a new one."""
-    if isinstance(container, np.ndarray):
-        container = _array(container)
-    if isinstance(container, Bundle):
-        assign(t, frame, target.value, container.replaced(index, value))
-    elif isinstance(container, list):
-        t.heap.change(container)
-        if isinstance(index, Traced):
-            container[:] = _array(container).replaced(index, value).items
-            return
-        native(f"{name_of(container)}[...] = ...", operator.setitem, container, index, value)
-    else:
-        raise KernelError(f"{name_of(container)} cannot be changed", "use a Vector or a list made in the kernel")

@@ -6,10 +6,10 @@ import ast
 from typing import Any
 
 from ..ir.types import Type
+from .assignment import assign, iterate
 from .builtin_calls import TracedRange
 from .carry import MOST_TRIPS, Bounded, Plan, loop
 from .errors import KernelError
-from .expressions import assign, iterate
 from .frames import BROKEN, CONTINUED, Frame, Live, Missing, changed_names, own_nodes
 from .tracer import Tracer, statement
 from .values import Index, Traced, apply, cast, lift, operate, where
@@ -99,6 +99,8 @@ def _for_range(t: Tracer, frame: Frame, node: ast.For, start: Any, trips: Any, s
         moved = trip if _is(step, 1) else operate("*", trip, step)
         assign(t, frame, node.target, moved if _is(start, 0) else operate("+", start, moved))
 
+    if not isinstance(trips, Traced) and trips > MOST_TRIPS:
+        raise KernelError(f"a range of {trips} trips", f"a loop takes at most {MOST_TRIPS}")
     names = list(dict.fromkeys([*_targets(node), *changed_names(node.body)]))
     limit = lift(t.builder, trips, Type.I32)
     loop(t, frame, Plan(node, names, begin, limit=limit, runs=not isinstance(trips, Traced)))

@@ -6,9 +6,10 @@ import ast
 from functools import partial
 from typing import Any
 
+from .assignment import assign, iterate, set_item
 from .calls import TracedFunction
 from .errors import KernelError
-from .expressions import assign, condition_text, item, iterate, operate_on, set_item
+from .expressions import condition_text, item, operate_on
 from .frames import BROKEN, CONTINUED, RETURNED, VALUE, Body, Frame, Live, Missing, changed_names
 from .tracer import Tracer, statement
 from .values import Traced

@@ -82,8 +82,10 @@ def samples(name: str, bits: int, count: int, seed: int = 0) -> tuple[Array, ...
     parts = [d if isinstance(d, tuple) else (d,) for d in draws]
     with np.errstate(all="ignore"):
         arguments = [np.concatenate([part[k] for part in parts]).astype(DTYPE[bits]) for k in range(len(parts[0]))]
-    keep = np.all([np.isfinite(a) for a in arguments], axis=0) & DOMAINS.get(name, _everywhere)(*arguments)
-    return tuple(a[keep] for a in arguments)
+    finite = np.all([np.isfinite(a) for a in arguments], axis=0)
+    arguments = [a[finite] for a in arguments]
+    inside = DOMAINS.get(name, _everywhere)(*arguments)
+    return tuple(a[inside] for a in arguments)
 
 
 Draw = Callable[[np.random.Generator, int, int], Any]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hawk.codegen.compile import host_compiler
-from hawk.codegen.launch import BLOCK, slots
+from hawk.codegen.launch import BLOCK, slots, tape_bytes
 from hawk.ir.interpret import Array, interpret
 from hawk.ir.program import PER_SAMPLE, Argument, Program, Role
 
@@ -27,24 +27,31 @@ def launch(program: Program, planes: Mapping[str, ArrayLike], width: int, first:
     """
     arrays = {a.name: np.asarray(planes[a.name]).astype(a.type.dtype) for a in program.arguments if a.name in planes}
     count = next((arrays[a.name].shape[-1] for a in program.arguments if a.role in PER_SAMPLE and a.name in arrays), 1)
-    addresses, written, alive = [], {}, []
+    used, written = [], {}
     for slot in slots(program):
         a = slot.argument
         if slot.writes:
-            plane = written[a.name] = np.full((a.size, _extent(a, count)), _other(a), a.type.dtype)
+            plane = written[a.name] = _target(a, count)
         else:
             plane = np.ascontiguousarray(arrays[a.name]).reshape(a.size, -1)
-        alive.append(plane)
-        addresses.append(_Address(plane.ctypes.data, plane.strides[0]))
+        used.append(plane)
+    sizes = {t.capacity: int(arrays[t.capacity]) for t in program.tapes if isinstance(t.capacity, str)}
+    scratch = np.full(tape_bytes(program, width, sizes) + GUARD, 0x5A, np.uint8)
+    if program.tapes:
+        used.append(scratch)
+    addresses = (_Address * len(used))(*(_Address(plane.ctypes.data, plane.strides[0]) for plane in used))
     entry = host_compiler().launch_entry(program, width=width)
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(entry.address)
-    table = (_Address * len(addresses))(*addresses)
-    call(ctypes.addressof(table), count, first)
+    call(ctypes.addressof(addresses), count, first)
+    assert (scratch[-GUARD:] == 0x5A).all(), "written beyond the tapes"
     return {name: _checked(program.argument(name), plane, count) for name, plane in written.items()}
 
 
-def _extent(a: Argument, count: int) -> int:
-    return 1 if a.role is Role.SUM else count + GUARD
+def _target(a: Argument, count: int) -> Array:
+    """Where an entry writes: sums of tables start at zero, everything else at something to be overwritten."""
+    if a.role is Role.TABLE_SUM:
+        return np.zeros((a.size, 1), a.type.dtype)
+    return np.full((a.size, 1 if a.role is Role.SUM else count + GUARD), _other(a), a.type.dtype)
 
 
 def _other(a: Argument) -> int:
@@ -52,7 +59,7 @@ def _other(a: Argument) -> int:
 
 
 def _checked(a: Argument, plane: Array, count: int) -> Array:
-    if a.role is Role.SUM:
+    if a.role in (Role.SUM, Role.TABLE_SUM):
         return plane.reshape(a.shape)
     assert (plane[:, count:] == _other(a)).all(), f"{a.name}: written beyond the range"
     return plane[:, :count].reshape(*a.shape, count)
@@ -64,7 +71,8 @@ def block_sum(values: Array) -> Array:
     padded[..., : values.shape[-1]] = values
     while padded.shape[-1] > 1:
         half = padded.shape[-1] // 2
-        padded = padded[..., :half] + padded[..., half:]
+        with np.errstate(all="ignore"):
+            padded = padded[..., :half] + padded[..., half:]
     return padded[..., 0]
 
 

@@ -48,7 +48,8 @@ class Programs:
             return f"a, b = b, {self._real(1)}"
         if kind < 0.85:
             return self._random.choice(("r = q", "r = list(q)", "q = [q[1], q[0]]"))
-        return f"{self._random.choice('qr')}[{self._random.choice('01')}] {self._random.choice(('=', '+='))} {self._real(1)}"
+        target = f"{self._random.choice('qr')}[{self._random.choice('01')}]"
+        return f"{target} {self._random.choice(('=', '+='))} {self._real(1)}"
 
     def _if(self, depth: int, in_loop: bool) -> list[str]:
         lines = [f"if {self._bool()}:", *self._indented(self._block(depth + 1, in_loop))]

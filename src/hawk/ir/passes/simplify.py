@@ -107,10 +107,12 @@ class _Simplify(Rewriter):
         return self._emit(Instr("const", (), (Value(type),), number, span=like.span, frozen=like.frozen))
 
     def _emit(self, instr: Instr) -> Value:
+        """`instr`, or what already computes the same; a settled rounding is not left to one that may still be fused."""
         key = self._key(instr)
         for known in reversed(self._known):
-            if key in known:
-                return known[key]
+            made = known.get(key)
+            if made is not None and (self._made[made].frozen or not instr.frozen):
+                return made
         value = instr.result
         self.out.append(instr)
         self._made[value] = instr
@@ -259,14 +261,8 @@ def _cast(s: _Simplify, i: Instr, args: tuple[Value, ...]) -> Value | None:
 
 
 def _pow(s: _Simplify, i: Instr, args: tuple[Value, ...]) -> Value | None:
-    """Exponents with a product form; pow itself may round the square another way, so never when frozen."""
-    x, y = args
-    number = s.constant(y)
-    if number == 1:
-        return x
-    if number == 2 and not i.frozen:
-        return s.make(i, "mul", x, x)
-    return None
+    """x**1 is x. A square stays pow, which may round it another way where its exponent is not constant."""
+    return args[0] if s.constant(args[1]) == 1 else None
 
 
 def _is(number: object, zero: float) -> bool:

@@ -1,0 +1,79 @@
+"""The record of a run: its start, its uniforms, each sample's steps. The reverse replays it from these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, final
+
+from ..diff.base import Record
+from ..diff.gradients import Gradients
+from ..errors import RecordError
+from ..planes import Array
+
+if TYPE_CHECKING:
+    from .runner import Runner
+
+
+@final
+class RunRecord(Record):
+    """One complete run, ready to be reversed.
+
+    Attributes: ``generation``, which run of its runner it is, counted from 1; ``steps``, the steps each
+    sample took (int32, shape (n,)).
+
+    The start state and the params are copies. The planes and tables that the step only reads are not: keep
+    them as they are until the reverse, or `keep` the record.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        generation: int,
+        start: Mapping[str, Array],
+        uniforms: Mapping[str, Array],
+        steps: Array,
+        inputs: Mapping[str, Array] | None = None,
+    ) -> None:
+        self.runner = runner
+        self.generation = generation
+        self.start = start
+        self.uniforms = uniforms
+        self.steps = steps
+        self._inputs = inputs  # copies of what the step only reads, if kept
+
+    @property
+    def live(self) -> bool:
+        """False: a run does not wait for its record to be reversed."""
+        return False
+
+    @property
+    def nbytes(self) -> int:
+        held = [*self.start.values(), *self.uniforms.values(), self.steps, *(self._inputs or {}).values()]
+        return sum(array.nbytes for array in held)
+
+    def keep(self) -> RunRecord:
+        """A record with copies of the planes and tables that the step only reads, valid after later runs."""
+        self.check_current()
+        copies = {name: array.copy() for name, array in self.inputs().items()}
+        return RunRecord(self.runner, self.generation, self.start, self.uniforms, self.steps, copies)
+
+    def discard(self) -> None:
+        """Nothing to do: a run's record is in no run's way."""
+
+    def inputs(self) -> Mapping[str, Array]:
+        """The planes and tables that the step only reads."""
+        return self._inputs if self._inputs is not None else self.runner.inputs
+
+    def check_current(self) -> None:
+        """Raise RecordError if a later run may have been given other inputs."""
+        if self._inputs is None and self.generation != self.runner.generation:
+            raise RecordError(
+                f"this record is of run {self.generation}, and the current one is {self.runner.generation}; its inputs "
+                "may hold newer values. keep() a record to reverse it after later runs"
+            )
+
+    def reverse(self, seeds: Mapping[str, object], vjps: Mapping[str, object] | None, strict: bool) -> Gradients:
+        from .reverse import reverse_run
+
+        self.check_current()
+        return reverse_run(self, seeds, vjps)

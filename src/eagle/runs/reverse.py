@@ -1,0 +1,182 @@
+"""The reverse of a recorded run: one native call that replays each block and steps the adjoint back through it.
+
+How the states between the start and the end are kept (`hawk.diff.loops.Schedule`) changes time and memory,
+never a bit: all of them where they fit into the cache of a core, else the start of every window, each window
+being run again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+import hawk
+from hawk.diff import Vjp
+from hawk.diff.loops import Schedule
+from hawk.ir.program import Argument, Role
+from hawk.run import LIMIT, STEPS
+
+from .. import _native
+from ..devices.host import HostProgram
+from ..diff.gradients import Gradients, Names
+from ..errors import ReverseError, SeedError
+from ..plan import Plan, place
+from ..planes import Array, bind_planes
+from .record import RunRecord
+from .runner import Runner
+
+WINDOW, CHECKPOINTS = "_window", "_checkpoints"
+_FULL = Schedule(WINDOW)
+_WINDOWS = Schedule(WINDOW, CHECKPOINTS)
+_CACHE = 1 << 19  # bytes of states that stay in a core's cache
+_LANES = 16
+
+
+def reverse_run(record: RunRecord, seeds: Mapping[str, object], vjps: Mapping[str, object] | None) -> Gradients:
+    """The gradients of a recorded run. Errors as in `eagle.diff.reverse`."""
+    runner = record.runner
+    if vjps:
+        raise ReverseError(f"vjps={list(vjps)}: this run has no nodes of your own; its kernel's vjp is built by eagle")
+    given = _checked_seeds(runner, seeds)
+    passes = Passes.of(runner)
+    schedule, sizes = _schedule(runner, int(record.steps.max(initial=0)), passes.budget)
+    plan = _vjp_plan(runner, schedule)
+    definition = plan.kernel.definition
+    assert isinstance(definition, Vjp)
+    values: dict[str, object] = {**record.uniforms, **record.inputs(), **record.start, **sizes}
+    values |= {STEPS: np.zeros(runner.samples, np.int32), LIMIT: runner.options.max_steps}
+    outputs = {name: _output(plan, definition.named(name), runner, name, given) for name in definition.wrt}
+    values |= {definition.named(name): array for name, array in outputs.items()}
+    arguments = plan.program.arguments
+    values |= {a.name: 0 for a in arguments if a.name not in values and a.role is Role.PARAM}
+    planes = bind_planes(plan.name, arguments, {a.name: values[a.name] for a in arguments})
+    device = HostProgram(runner.samples)
+    plan.call_step(device, place(device, plan, planes), sizes)
+    if passes.count > 1:
+        device.passes(passes.samples // _native.BLOCK)
+    device.run()
+    names = Names([(name, (runner.plan.name,)) for name in outputs])
+    return Gradients(names, list(outputs.values()), record.generation, passes.count)
+
+
+def _output(plan: Plan, name: str, runner: Runner, primal: str, seeds: Mapping[str, Array]) -> Array:
+    """Where a gradient is written; for a state plane its seed stands there first."""
+    argument = plan.program.argument(name)
+    like = runner.planes[primal]
+    if argument.role is not Role.MUTABLE or primal not in runner.state:
+        return np.zeros(like.shape, like.dtype)
+    return seeds[primal].copy() if primal in seeds else np.zeros(like.shape, like.dtype)
+
+
+def _checked_seeds(runner: Runner, seeds: Mapping[str, object]) -> dict[str, Array]:
+    real = {k: a for k, a in runner.state.items() if a.dtype.kind == "f"}
+    given = {}
+    for name, seed in seeds.items():
+        if name not in real:
+            raise SeedError(_no_output(runner, name, list(real)))
+        try:
+            array = np.asarray(seed)
+            if array.dtype.kind not in "fiub":
+                raise ValueError
+        except ValueError:
+            raise SeedError(f"the seed of {name} is no array of numbers: found {type(seed).__name__}") from None
+        if array.shape != real[name].shape:
+            raise SeedError(
+                f"the seed of {name} is dJ/d({name}), one value per sample: expected shape {real[name].shape}, found "
+                f"{array.shape}"
+            )
+        given[name] = array.astype(real[name].dtype)
+    return given
+
+
+def _no_output(runner: Runner, name: object, real: list[str]) -> str:
+    if name in runner.planes and name not in runner.state:
+        return (
+            f"seeds[{name!r}]: {name} is an input. A seed is dJ/d(output); the gradient with respect to {name} is "
+            f"grads[{name!r}] in what reverse returns"
+        )
+    return f"seeds[{name!r}]: the run has no real state of that name; it has {', '.join(real)}"
+
+
+def _vjp_plan(runner: Runner, schedule: Schedule) -> Plan:
+    run = runner.run_plan
+    key = "vjp full" if schedule.checkpoints is None else "vjp windows"
+    return run.derived(key, lambda: hawk.Kernel(f"{run.name}_vjp", Vjp(run.kernel.definition, None, schedule=schedule)))
+
+
+def _schedule(runner: Runner, steps: int, budget: int) -> tuple[Schedule, dict[str, int]]:
+    """How to keep states for runs of at most `steps` steps, and the sizes of the tapes."""
+    steps = max(steps, 1)
+    row = state_bytes(runner) * _LANES
+    room = min(_CACHE, budget // (2 * max(_native.threads(), 1)))
+    window = min(runner.options.steps_between, steps)
+    if window >= steps or steps * row <= room:
+        return _FULL, {WINDOW: steps}
+    return _WINDOWS, {WINDOW: window, CHECKPOINTS: -(-steps // window)}
+
+
+def state_bytes(runner: Runner) -> int:
+    """The bytes of one sample's state."""
+    return sum(a.size * a.type.dtype.itemsize for a in _carried(runner))
+
+
+def _carried(runner: Runner) -> list[Argument]:
+    return [a for a in runner.plan.program.arguments if a.role in (Role.MUTABLE, Role.TERMINATED)]
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """How many samples are reversed at a time under a memory budget: 256 * 2**q of them, or all."""
+
+    samples: int
+    count: int
+    budget: int
+
+    @staticmethod
+    def of(runner: Runner) -> Passes:
+        """Raises MemoryError, with the bytes and the fix, for a budget under one pass."""
+        options, block = runner.options, _native.BLOCK
+        most = max(options.max_steps, 1)
+        window = min(options.steps_between, most)
+        kept = most if options.window == "full" else -(-most // window) + window
+        each = kept * state_bytes(runner) + _adjoint_bytes(runner)
+        budget = options.memory_budget if options.memory_budget is not None else _available() // 2
+        n = max(runner.samples, 1)
+        if each * n <= budget:
+            return Passes(n, 1, budget)
+        held = f"one sample holds {kept} states, {each:,} bytes (max_steps={options.max_steps}, window={window})"
+        fix = "raise memory_budget, lower max_steps, or set window"
+        if each > budget:
+            raise MemoryError(f"memory_budget={budget:,} bytes cannot hold one sample: {held}; {fix}")
+        if each * block > budget:
+            raise MemoryError(
+                f"memory_budget={budget:,} bytes holds {budget // each} samples, and a pass needs {block}, "
+                f"{each * block:,} bytes, to keep the sums' bits: {held}; {fix}"
+            )
+        size = block
+        while size * 2 * each <= budget:
+            size *= 2
+        return Passes(size, -(-n // size), budget)
+
+
+def _adjoint_bytes(runner: Runner) -> int:
+    """The adjoints of one sample: its state, its inputs and its shares of the params."""
+    wanted = (Role.MUTABLE, Role.SAMPLE, Role.PARAM)
+    return sum(
+        a.size * a.type.dtype.itemsize for a in runner.plan.program.arguments if a.role in wanted and a.type.is_real
+    )
+
+
+def _available() -> int:
+    """The bytes of free memory of this machine."""
+    try:
+        with open("/proc/meminfo") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

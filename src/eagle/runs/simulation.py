@@ -1,0 +1,96 @@
+"""A simulation: a run by its kernel, built once and run many times from its start."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import hawk
+
+from ..errors import ArgumentError
+from ..plan import Plan, auto
+from ..planes import Array
+from .options import Options
+from .record import RunRecord
+from .result import Result
+from .runner import Runner, until_done
+
+
+def simulation(
+    kernel: hawk.Kernel,
+    *,
+    max_steps: int,
+    record: bool = False,
+    window: int | str | None = None,
+    memory_budget: int | None = None,
+    events: str = "step",
+    on_no_event: str = "raise",
+    progress: bool = False,
+    mode: str = "float64",
+    **planes: object,
+) -> Simulation:
+    """Build a run of a kernel from its start planes; ``run()`` it as often as you like.
+
+    Options and planes are those of `until_done`, with a kernel in place of a plan. The planes are stepped in
+    place.
+    """
+    if not isinstance(kernel, hawk.Kernel):
+        hint = "; a plan goes to eagle.until_done" if isinstance(kernel, Plan) else ""
+        raise ArgumentError(f"simulation takes a kernel, found {type(kernel).__name__}{hint}")
+    Options.checked(max_steps, record, window, memory_budget, events, on_no_event, progress)
+    (plan,) = auto([kernel], mode=mode)
+    runner = until_done(
+        plan,
+        max_steps=max_steps,
+        record=record,
+        window=window,
+        memory_budget=memory_budget,
+        events=events,
+        on_no_event=on_no_event,
+        progress=progress,
+        **planes,
+    )
+    return Simulation(runner)
+
+
+def simulate(kernel: hawk.Kernel, *, max_steps: int, **options: Any) -> Result:
+    """Run a kernel once, from the planes given, and return the result. Arguments as in `simulation`."""
+    return simulation(kernel, max_steps=max_steps, **options).run()
+
+
+@final
+class Simulation:
+    """A run that always begins at its start.
+
+    Attributes: ``runner``, the run in place on the planes; ``record`` and ``result`` of the last run.
+    """
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self._started = False
+
+    def run(self, **start: object) -> Result:
+        """Put the planes back to the start, then run to the end. A start value given here, or a value of a
+        Param, is the simulation's from now on.
+
+        Raises ArgumentError for a name that is no argument of the kernel, and errors as in `Runner.run`.
+        """
+        self.runner.set_start(start)
+        if self._started:
+            self.runner.reset()
+        self._started = True
+        return self.runner.run()
+
+    @property
+    def record(self) -> RunRecord:
+        return self.runner.record
+
+    @property
+    def result(self) -> Result:
+        return self.runner.result
+
+    @property
+    def planes(self) -> dict[str, Array]:
+        return self.runner.planes
+
+    def __repr__(self) -> str:
+        return f"<simulation of {self.runner.plan.name}, {self.runner.samples} samples>"
