@@ -59,8 +59,8 @@ def main() -> None:
             works = {"eagle": bound.launch, "Numba": lambda: compiled(x, z)}  # noqa: B023
             if hasattr(np, name):
                 works["NumPy"] = lambda: getattr(np, name)(x, out=z)  # noqa: B023
-            times = interleaved(works, rounds=11, seconds=0.005)
-            rates = [f"{N / times[k].median / 1e9:.2f}" if k in times else "-" for k in ("eagle", "NumPy", "Numba")]
+            times = interleaved(works, rounds=41)
+            rates = [f"{N / times[k].least / 1e9:.2f}" if k in times else "-" for k in ("eagle", "NumPy", "Numba")]
             against = [f"{times[k].ratio(times['eagle']):.1f}" if k in times else "-" for k in ("NumPy", "Numba")]
             rows.append((name, *rates, *against))
         head = ("", "eagle", "NumPy", "Numba", "faster than NumPy", "than Numba")

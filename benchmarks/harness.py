@@ -1,4 +1,7 @@
-"""Timing by interleaved repeats: what is compared runs in turn, so that a busy machine disturbs all alike."""
+"""Timing by interleaved repeats: what is compared runs in turn, many times, so that a busy machine disturbs all alike.
+
+A round is short, so that some rounds escape other processes; compare least times on a machine that is shared.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,11 @@ class Times:
         return min(self.rounds)
 
     def ratio(self, other: Times) -> float:
-        """How many times as long as `other`: the median over the rounds of the ratio within a round."""
-        return median(a / b for a, b in zip(self.rounds, other.rounds, strict=True))
+        """How many times as long as `other`, by their least times."""
+        return self.least / other.least
 
 
-def interleaved(works: dict[str, Work], rounds: int = 31, seconds: float = 0.01) -> dict[str, Times]:
+def interleaved(works: dict[str, Work], rounds: int = 101, seconds: float = 0.002) -> dict[str, Times]:
     """Time each work in turn, `rounds` times, each time calling it for about `seconds`."""
     counts = {name: _calls(work, seconds) for name, work in works.items()}
     times: dict[str, list[float]] = {name: [] for name in works}
@@ -50,7 +53,8 @@ def _timed(work: Work, calls: int) -> float:
 
 
 def _calls(work: Work, seconds: float) -> int:
-    """How often to call `work` to fill the time; calling it here warms it up too."""
+    """How often to call `work` to fill the time."""
+    work()  # the first call may compile
     calls = 1
     while (once := _timed(work, calls)) * calls < seconds / 4:
         calls *= 2

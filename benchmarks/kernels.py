@@ -16,6 +16,6 @@ def wave(x: Scalar, y: Mutable[Scalar]):
 
 @kernel
 def logistic(x: Scalar, y: Mutable[Scalar]):
-    for _ in range(500):
+    for _ in range(100):
         x = 3.99 * x * (1 - x)
     y = x

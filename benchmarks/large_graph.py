@@ -38,7 +38,7 @@ def main() -> None:
         "reverse": lambda: reverse(graph.record, seeds),
         "NumPy copies 16 MB": copy(4),
     }
-    times = interleaved(works, seconds=0.02)
+    times = interleaved(works)
     names = list(times)
     ratios = [f"{times[a].ratio(times[b]):.2f}" for a, b in (names[:2], names[2:])]
     rows = [

@@ -21,10 +21,14 @@ ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\s*^```text\n(?P<text>.*?)^```\n)?", re.M | re.S)
 
 
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+
+
 def run_page(path: Path) -> list[tuple[re.Match[str], str]]:
     """Every block of a page with what it printed; an exception ends the page and is part of the output."""
     page = path.read_text()
-    name = str(path.relative_to(ROOT))
+    name = named(path)
     namespace: dict[str, object] = {"__name__": path.stem}
     done = []
     for block in BLOCK.finditer(page):
@@ -51,7 +55,7 @@ def check(path: Path) -> bool:
         if written.split() != printed.split() or FAILED in printed:
             same = False
             line = path.read_text()[: block.start()].count("\n") + 1
-            print(f"{path.relative_to(ROOT)}, block at line {line}:")
+            print(f"{named(path)}, block at line {line}:")
             for difference in difflib.unified_diff(written.splitlines(), printed.splitlines(), "page", "printed"):
                 print(difference.rstrip())
     return same

@@ -3,159 +3,191 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
-from hawk.ir.program import PER_SAMPLE, Argument, Program, Role
+from hawk.codegen.launch import slots
+from hawk.ir.program import PER_SAMPLE, Argument, Role
 from hawk.ir.types import PRECISIONS
 from hawk.kernel import Kernel, runs_calls
 
+from .devices.host import HostProgram
 from .errors import ArgumentError, PlaneError
 from .plan import Plan
-from .planes import WRITTEN, Array, described, new_array, samples_to_end, samples_to_place
+from .planes import WRITTEN, Array, bind_plane, check_samples, described, new_array, samples_to_end, samples_to_place
 
 
 @runs_calls
-def call(kernel: Kernel, values: tuple[object, ...], named: Mapping[str, object]) -> Any:
-    """`kernel` on `values` in argument order and `named` ones; see `hawk.Kernel.__call__`."""
-    given = _given(_any_program(kernel), values, named)
-    plan = _plan(kernel, _mode(kernel, given))
-    arguments = {a.name: a for a in plan.program.arguments}
-    inputs = {k: _Input.of(f"{plan.name}: {k}", arguments[k], v) for k, v in given.items()}
-    samples = next((i.samples for i in inputs.values() if i.samples is not None), None)
-    n = 1 if samples is None else samples
-    planes = {k: i.plane(n) for k, i in inputs.items()}
-    planes |= {a.name: new_array(a, n) for a in arguments.values() if a.name not in given}
-    plan.bind(**planes).launch()
-    found = [k for k in plan.program.returns or arguments if k not in given or k in plan.program.returns]
-    results = tuple(_result(arguments[k], planes[k], samples is None) for k in found)
-    in_a_tuple = len(results) > 1 or any(k.startswith("out0") for k in plan.program.returns)
-    return results if in_a_tuple else results[0] if results else None
+@final
+class Function:
+    """A kernel as a function on arrays, ready for ``hawk.Kernel.__call__``."""
 
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._modes = [mode for mode, real in PRECISIONS.items() if real in kernel.definition.precisions]
+        program = kernel.program(self._modes[0])
+        self._arguments = {a.name: a for a in program.arguments}
+        self._returns = program.returns
+        self._in_order = [k for k in self._arguments if k not in program.returns]
+        self._read = program.reads()
+        self._launchers: dict[str, Launcher] = {}
 
-def _any_program(kernel: Kernel) -> Program:
-    """The kernel's program at some precision: what its arguments are, but for their dtypes."""
-    for plan in kernel.plans.values():
-        return plan.program
-    mode = next(mode for mode, real in PRECISIONS.items() if real in kernel.definition.precisions)
-    return kernel.program(mode)
+    def __call__(self, values: tuple[object, ...], named: Mapping[str, object]) -> Any:
+        given = self._given(values, named)
+        launcher = self._launcher(self._mode(given) or self._modes[0])
+        arguments = launcher.arguments
+        planes = {k: _converted(f"{self._kernel.name}: {k}", arguments[k], v) for k, v in given.items()}
+        counts = [n for k, v in planes.items() if (n := _samples(arguments[k], v)) is not None]
+        samples = counts[0] if counts else 1
+        planes = {k: _spread(arguments[k], v, samples) for k, v in planes.items()}
+        outputs = {k: new_array(a, samples) for k, a in arguments.items() if k not in given}
+        launcher.launch(planes, outputs, samples)
 
+        results = [_result(arguments[k], (planes | outputs)[k], bool(counts)) for k in self._returns or outputs]
+        in_a_tuple = len(results) > 1 or any(k.startswith("out0") for k in self._returns)
+        return tuple(results) if in_a_tuple else results[0] if results else None
 
-def _plan(kernel: Kernel, mode: str) -> Plan:
-    plan = kernel.plans.get(mode)
-    return plan if plan is not None else kernel.plans.setdefault(mode, Plan(kernel, mode))
+    def _launcher(self, mode: str) -> Launcher:
+        if mode not in self._launchers:
+            self._launchers[mode] = Launcher(Plan(self._kernel, mode))
+        return self._launchers[mode]
 
+    def _given(self, values: tuple[object, ...], named: Mapping[str, object]) -> dict[str, object]:
+        """The values by name. ArgumentError for one too many, given twice, unknown or missing."""
+        name, usage = self._kernel.name, f"it is {self._kernel.name}({', '.join(self._in_order)})"
+        if len(values) > len(self._in_order):
+            raise ArgumentError(f"{name} takes {len(self._in_order)} arguments, {len(values)} were given; {usage}")
+        given = dict(zip(self._in_order, values, strict=False))
+        for k in named:
+            if k in given:
+                raise ArgumentError(f"{name}: {k} is given twice, in place {self._in_order.index(k) + 1} and by name")
+            if k not in self._arguments:
+                raise ArgumentError(f"{name} has no argument {k}; {usage}")
+        given |= named
+        absent = [a for k, a in self._arguments.items() if k not in given]
+        missing = [a.name for a in absent if a.role not in WRITTEN]
+        if missing:
+            raise ArgumentError(f"{name}: missing {', '.join(missing)}; {usage}")
+        for a in absent:
+            if a.name in self._read:
+                raise ArgumentError(
+                    f"{name}: {a.name} is {described(a)} and read before it is written, so it is not allocated: pass an "
+                    f"array, {a.name}=..., which is written in place"
+                )
+        return given
 
-def _given(program: Program, values: tuple[object, ...], named: Mapping[str, object]) -> dict[str, object]:
-    """The values by name, in argument order. ArgumentError for one too many, one given twice, one missing."""
-    every = [a.name for a in program.arguments]
-    names = [k for k in every if k not in program.returns]
-    usage = f"it is {program.name}({', '.join(names)})"
-    if len(values) > len(names):
-        raise ArgumentError(f"{program.name} takes {len(names)} arguments, {len(values)} were given; {usage}")
-    given = dict(zip(names, values, strict=False))
-    for name in named:
-        if name in given:
-            raise ArgumentError(f"{program.name}: {name} is given twice, as argument {names.index(name) + 1} and by name")
-        if name not in every:
-            raise ArgumentError(f"{program.name} has no argument {name}; {usage}")
-    given |= named
-    reads = program.reads()
-    absent = [a for a in program.arguments if a.name not in given and (a.role not in WRITTEN or a.name in reads)]
-    missing = [a.name for a in absent if a.role not in WRITTEN]
-    if missing:
-        raise ArgumentError(f"{program.name}: missing {', '.join(missing)}; {usage}")
-    for a in absent:
-        raise ArgumentError(
-            f"{program.name}: {a.name} is {described(a)} and read before it is written, so it is not allocated: pass an "
-            f"array, {a.name}=..., which is written in place"
-        )
-    return {k: given[k] for k in every if k in given}
-
-
-def _mode(kernel: Kernel, given: Mapping[str, object]) -> str:
-    """The precision that the arrays of reals have."""
-    ours = {a.name: a for a in _any_program(kernel).arguments}
-    found: dict[str, str] = {}
-    for name, value in given.items():
-        argument = ours[name]
-        if argument.role is Role.PARAM or not argument.type.is_real or isinstance(value, (list, tuple, int, float)):
-            continue
-        array = np.asarray(value)
-        mode = array.dtype.newbyteorder("=").name
-        if array.ndim > 0 and mode in PRECISIONS:
-            found.setdefault(mode, name)
-    if len(found) > 1:
-        (mode, name), (other, second) = found.items()
-        raise ArgumentError(
-            f"{kernel.name}: {name} is {mode} and {second} is {other}; a call computes in one precision: pass "
-            f"{name}.astype(np.{other}) or {second}.astype(np.{mode})"
-        )
-    modes = [mode for mode, real in PRECISIONS.items() if real in kernel.definition.precisions]
-    return next(iter(found), modes[0])
+    def _mode(self, given: Mapping[str, object]) -> str | None:
+        """The precision that the arrays of reals have, None if there are none. Lists and numbers have no say."""
+        found: dict[str, str] = {}
+        for k, value in given.items():
+            a = self._arguments[k]
+            if not a.type.is_real or a.role is Role.PARAM or isinstance(value, (list, tuple, int, float)):
+                continue
+            array = np.asarray(value)
+            mode = array.dtype.newbyteorder("=").name
+            if array.ndim > 0 and mode in PRECISIONS:
+                found.setdefault(mode, k)
+        if len(found) > 1:
+            (mode, k), (other, second) = found.items()
+            raise PlaneError(
+                f"{self._kernel.name}: {k} is {mode} and {second} is {other}; a call computes in one precision: pass "
+                f"{k}.astype(np.{other}) or {second}.astype(np.{mode})"
+            )
+        return next(iter(found), None)
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Input:
-    """One value of a call. `samples`: how many it has, None if it is the same for all."""
+class Launcher:
+    """A plan for calls: the device program of its newest batch size is kept for the next call."""
 
-    argument: Argument
-    value: object
-    samples: int | None
+    def __init__(self, plan: Plan) -> None:
+        self.arguments = {a.name: a for a in plan.program.arguments}
+        self._plan = plan
+        self._program: HostProgram | None = None
 
-    @classmethod
-    def of(cls, where: str, argument: Argument, value: object) -> _Input:
-        if argument.role is Role.PARAM:
-            return cls(argument, value, None)
-        if argument.role in WRITTEN:
-            fits = argument.role in PER_SAMPLE and isinstance(value, np.ndarray) and value.ndim > 0
-            return cls(argument, value, samples_to_end(argument, value).shape[-1] if fits else None)  # type: ignore[arg-type]
-        array = _numbers(where, argument, value)
-        if argument.role is Role.TABLE:
-            return cls(argument, np.require(array, requirements="CA"), None)
-        own = array.shape == argument.shape
-        return cls(argument, array, None if own or array.ndim == 0 else samples_to_end(argument, array).shape[-1])
+    def launch(self, given: Mapping[str, object], outputs: Mapping[str, Array], samples: int) -> None:
+        """Run the plan once, on values given and on outputs that nothing else refers to."""
+        if any(self.arguments[k].role in WRITTEN for k in given) or self._plan.program.tapes:
+            self._plan.bind(**given, **outputs).launch()
+            return
+        planes = {k: bind_plane(self._plan.name, a, given[k]) for k, a in self.arguments.items() if k in given}
+        check_samples(self._plan.name, planes.values())
+        arrays = (*(p.array for p in planes.values()), *outputs.values())
+        in_place = all(p.by_component.flags.c_contiguous and p.array.flags.aligned for p in planes.values())
+        if not in_place or not self._program_for(samples).run_with(arrays):  # or a call of another thread is running
+            self._plan.bind(**given, **outputs).launch()
 
-    def plane(self, samples: int) -> object:
-        """What to bind."""
-        value, shape = self.value, self.argument.shape
-        if self.argument.role is not Role.SAMPLE or not isinstance(value, np.ndarray) or value.shape != shape:
-            return value
-        return samples_to_place(self.argument, np.broadcast_to(value[..., None], (*shape, samples)))
+    def _program_for(self, samples: int) -> HostProgram:
+        program = self._program
+        if program is None or program.samples != samples:
+            program = self._program = self._made(samples)
+        return program
+
+    def _made(self, samples: int) -> HostProgram:
+        """The launch with every array given when it is run: what is read, then what is written."""
+        program = self._plan.program
+        written = program.writes()
+        order = sorted(self.arguments, key=lambda k: k in written)
+        device = HostProgram(samples, len(order), len(written))
+        places = {}
+        for slot in slots(program):
+            a = slot.argument
+            place = device.late_sum if a.role in (Role.SUM, Role.TABLE_SUM) else device.late
+            places[a.name, slot.writes] = place(a, order.index(a.name))
+        self._plan.call_step(device, places)
+        return device
+
+
+def _converted(where: str, argument: Argument, value: object) -> object:
+    """An input as an array of its argument's dtype; a param and an output as they are."""
+    if argument.role is Role.PARAM or argument.role in WRITTEN:
+        return value
+    array = _numbers(where, argument, value)
+    return np.require(array, requirements="CA") if argument.role is Role.TABLE else array
 
 
 def _numbers(where: str, argument: Argument, value: object) -> Array:
-    """An input as an array of its argument's dtype, with the values it was given."""
     dtype = argument.type.dtype
+    if type(value) is np.ndarray and value.dtype == dtype:
+        return value
     masked = isinstance(value, np.ma.MaskedArray)
     try:
         array = np.asarray(None if masked else value)
     except ValueError:  # ragged
         array = np.asarray(None)
-    kinds = "b" if dtype.kind == "b" else "iub" if dtype.kind in "iu" else "fiub"
-    if array.dtype == dtype:
-        return array
-    if array.size == 0 and isinstance(value, (list, tuple)):
-        return array.astype(dtype)
-    if array.dtype.kind not in kinds:
+    if array.dtype == dtype or (isinstance(value, list) and not array.size):
+        return array.astype(dtype, copy=False)
+    if array.dtype.kind not in {"b": "b", "f": "fiub"}.get(dtype.kind, "iub"):
         found = f"an array of {array.dtype}" if isinstance(value, np.ndarray) and not masked else type(value).__name__
         raise ArgumentError(f"{where} is {described(argument)}: expected numbers that fit {dtype}, found {found}")
     with np.errstate(over="ignore"):
         converted = array.astype(dtype)
-    rounded = array.dtype.kind == "f" and array.dtype.itemsize > dtype.itemsize and not isinstance(value, (list, tuple))
-    if (rounded and array.ndim > 0) or (dtype.kind in "iu" and not (converted == array).all()):
+    wider = isinstance(value, np.ndarray) and array.dtype.kind == "f" and array.dtype.itemsize > dtype.itemsize
+    if wider or (dtype.kind != "f" and not (converted == array).all()):
         raise PlaneError(
-            f"{where} is {described(argument)}: found {array.dtype} values, which do not all fit {dtype}; pass "
+            f"{where} is {described(argument)}: found {array.dtype} values that may not fit {dtype}; pass "
             f"{argument.name}.astype(np.{dtype}) if that is meant"
         )
     return converted
 
 
-def _result(argument: Argument, value: object, of_one: bool) -> Any:
-    assert isinstance(value, np.ndarray)
+def _samples(argument: Argument, value: object) -> int | None:
+    """How many samples a value has; None if it is the same for all."""
+    if argument.role in PER_SAMPLE and isinstance(value, np.ndarray) and value.ndim == len(argument.shape) + 1:
+        return int(samples_to_end(argument, value).shape[-1])
+    return None
+
+
+def _spread(argument: Argument, value: object, samples: int) -> object:
+    """An input that is the same for all samples as a plane; every other value as it is."""
+    if argument.role is not Role.SAMPLE or not isinstance(value, np.ndarray) or value.shape != argument.shape:
+        return value
+    return samples_to_place(argument, np.broadcast_to(value[..., None], (*argument.shape, samples)))
+
+
+def _result(argument: Argument, value: Any, of_samples: bool) -> Any:
+    """An output as it is returned: without its sample axis if no input has one, and a number as a number."""
     if argument.role not in PER_SAMPLE:
         return value[()]
-    return samples_to_end(argument, value)[..., 0] if of_one else value
+    return value if of_samples else samples_to_end(argument, value)[..., 0][()]

@@ -23,6 +23,10 @@ class RecordError(RuntimeError):
     """A record used against its rules: live when the next launch comes, stale when it is reversed."""
 
 
+class EventError(RuntimeError):
+    """A sample of a refined run that has no event, or one whose event has no derivative."""
+
+
 class ReverseError(ValueError):
     """A node that cannot be reversed, or a vjp that is not that node's."""
 

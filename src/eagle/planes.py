@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -74,12 +74,11 @@ class Plane:
     def packed(self) -> bool:
         """Whether a compiled kernel can work on it in place: its samples lie next to each other, its components
         are evenly spaced, all aligned. Other planes are copied block by block."""
-        a, layout = self.array, self.layout
-        return not a.size or bool(
-            a.flags.aligned
-            and len(layout.groups) == 1
-            and (self.argument.role not in PER_SAMPLE or layout.sample == a.itemsize)
-        )
+        a = self.by_component
+        if not a.flags.aligned or a.flags.c_contiguous:
+            return bool(a.flags.aligned)
+        layout = self.layout
+        return len(layout.groups) == 1 and layout.sample == a.itemsize
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -163,7 +162,9 @@ def bind_plane(kernel: str, argument: Argument, value: object) -> Plane:
             f"{_shape_text(argument)}, found {type(value).__name__}{hint}"
         )
     array = np.asarray(value)  # of a memmap or a matrix, what lies below
-    _check_array(where, argument, array)
+    fault = _fault(argument, array)
+    if fault:
+        raise PlaneError(f"{where} is {described(argument)}{fault}")
     return Plane(argument, array)
 
 
@@ -175,30 +176,32 @@ def _shape_text(argument: Argument) -> str:
     return f"({', '.join(extents)}{',' if not argument.shape else ''})"
 
 
-def _check_array(where: str, argument: Argument, array: Array) -> None:
-    what = f"{where} is {described(argument)}"
+def _fault(argument: Argument, array: Array) -> str:
+    """Why an array cannot be an argument's plane; nothing if it can."""
     dtype = argument.type.dtype
     if array.dtype != dtype:
         fix = f"pass {argument.name}.astype(np.{dtype})"
         if argument.type.is_real and str(array.dtype) in PRECISIONS:
             fix += f", or deploy with mode={str(array.dtype)!r}"
-        raise PlaneError(f"{what}: found dtype {array.dtype}, expected {dtype}. Nothing is converted silently: {fix}")
+        return f": found dtype {array.dtype}, expected {dtype}. Nothing is converted silently: {fix}"
     if not _has_shape(argument, array):
         hint = _other_sample_axis(argument, array)
-        raise PlaneError(f"{what}: expected shape {_shape_text(argument)}, found {array.shape}{hint}")
+        return f": expected shape {_shape_text(argument)}, found {array.shape}{hint}"
     if argument.role not in PER_SAMPLE and not (array.flags.c_contiguous and array.flags.aligned):
-        raise PlaneError(
-            f"{what}, which all samples share: the array is not contiguous or not aligned (strides {array.strides}); "
-            f"pass np.require({argument.name}, requirements='CA')"
+        return (
+            f", which all samples share: the array is not contiguous or not aligned (strides {array.strides}); pass "
+            f"np.require({argument.name}, requirements='CA')"
         )
-    if argument.role in WRITTEN:
-        if not array.flags.c_contiguous and _overlaps_itself(array):
-            raise PlaneError(
-                f"{what}: the kernel writes it, and some of its elements are the same memory (shape {array.shape}, "
-                f"strides {array.strides}); pass an array whose elements are apart"
-            )
-        if not array.flags.writeable:
-            raise PlaneError(f"{what}: the kernel writes it, and the array is read-only; pass a writable copy")
+    if argument.role not in WRITTEN:
+        return ""
+    if not array.flags.c_contiguous and _overlaps_itself(array):
+        return (
+            f": the kernel writes it, and some of its elements are the same memory (shape {array.shape}, strides "
+            f"{array.strides}); pass an array whose elements are apart"
+        )
+    if not array.flags.writeable:
+        return ": the kernel writes it, and the array is read-only; pass a writable copy"
+    return ""
 
 
 def _has_shape(argument: Argument, array: Array) -> bool:
@@ -278,18 +281,21 @@ def check_aliasing(planes: list[tuple[str, Plane]], within_one_launch: bool = Tr
     The same array in two places is fine while at most one of them is written. Views that overlap only in
     part are refused when one is written; within one launch, so are two written places on one array.
     """
+    spans = sorted(_bounds(p.array) for _, p in planes if p.array.size)
+    if all(end <= low for (_, end), (low, _) in pairwise(spans)):
+        return
     views: dict[object, list[tuple[str, Plane]]] = {}
     for name, plane in planes:
         if plane.array.size:
             views.setdefault(plane.key, []).append((name, plane))
-    spans = []
+    found = []
     for same in views.values():
         _check_one_view(same, within_one_launch)
         writer = next((name for name, plane in same if written(plane)), None)
-        spans.append((*_bounds(same[0][1].array), same[0][1].array, same[0][0], writer))
-    spans.sort(key=lambda span: span[0])
-    for k, (_, end, array, name, writer) in enumerate(spans):
-        for low, _, other, other_name, other_writer in islice(spans, k + 1, None):
+        found.append((*_bounds(same[0][1].array), same[0][1].array, same[0][0], writer))
+    found.sort(key=lambda view: view[0])
+    for k, (_, end, array, name, writer) in enumerate(found):
+        for low, _, other, other_name, other_writer in islice(found, k + 1, None):
             if low >= end:
                 break
             if (writer or other_writer) and np.shares_memory(array, other):
@@ -302,11 +308,12 @@ def check_aliasing(planes: list[tuple[str, Plane]], within_one_launch: bool = Tr
 def _check_one_view(same: list[tuple[str, Plane]], within_one_launch: bool) -> None:
     """PlaneError for one view in several places of which too many are written."""
     writers = [name for name, plane in same if written(plane)]
-    table = next((name for name, plane in same if plane.argument.role is Role.TABLE), None)
-    if writers and table is not None:
+    tables = [name for name, plane in same if plane.argument.role is Role.TABLE]
+    if writers and tables:
+        first, second = dict.fromkeys(name for name, _ in same if name in (writers[0], tables[0]))
         raise PlaneError(
-            f"{table} and {writers[0]} are the same array, one as a table, which any sample reads anywhere, and one as "
-            "a plane that is written; give each its own"
+            f"{first} and {second} are the same array, one as a table, which any sample reads anywhere, and one as a "
+            "plane that is written; give each its own"
         )
     if within_one_launch and len(writers) > 1:
         raise PlaneError(f"{writers[0]} and {writers[1]} are written to the same array; give each its own")
@@ -314,7 +321,9 @@ def _check_one_view(same: list[tuple[str, Plane]], within_one_launch: bool) -> N
 
 def _bounds(array: Array) -> tuple[int, int]:
     """The first byte of an array and the one after its last."""
-    reaches = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
     start = int(array.__array_interface__["data"][0])
+    if array.flags.c_contiguous:
+        return start, start + array.nbytes
+    reaches = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
     below, above = sum(min(r, 0) for r in reaches), sum(max(r, 0) for r in reaches)
     return start + below, start + above + array.itemsize

@@ -17,7 +17,7 @@ from .diff.reverse import reverse
 from .errors import ArgumentError
 from .graph.graph import Graph
 from .plan import Plan
-from .planes import WRITTEN, Array
+from .planes import WRITTEN, Array, Plane, new_array
 
 Values = dict[str, Array]
 
@@ -247,14 +247,12 @@ def _runner(kernel: hawk.Kernel, mode: str) -> Callable[[Values], Values]:
     arguments = plan.program.arguments
 
     def run(values: Values) -> Values:
-        n = next(
-            (values[a.name].shape[-1] for a in arguments if a.role in PER_SAMPLE and values.get(a.name) is not None), 0
-        )
-        bound: dict[str, Array] = {}
-        for a in arguments:
-            shape = (*a.shape, n) if a.role in PER_SAMPLE else a.shape
-            given = values.get(a.name)
-            bound[a.name] = np.zeros(shape, a.type.dtype) if given is None else np.array(given, a.type.dtype)
+        planes = (Plane(a, values[a.name]) for a in arguments if a.role in PER_SAMPLE and a.name in values)
+        n = next((plane.samples for plane in planes), 0)
+        bound = {
+            a.name: np.array(values[a.name], a.type.dtype) if a.name in values else new_array(a, n, np.zeros)
+            for a in arguments
+        }
         plan.bind(**bound).launch()
         return {a.name: bound[a.name] for a in arguments if a.role in WRITTEN}
 

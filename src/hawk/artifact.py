@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, final
 from uuid import uuid4
@@ -29,7 +29,7 @@ from .ir.printer import text
 from .ir.program import Program
 from .ir.types import Type, precision
 from .ir.verify import VerifyError, verify
-from .kernel import Kernel
+from .kernel import Kernel, Stepping
 
 MANIFEST = "manifest.json"
 
@@ -200,6 +200,7 @@ class _Files:
             "returns": list(program.returns),
             "ir": self._ir(kernel.definition, kernel.name),
             "derivative": self._derivative(kernel.definition, kernel.name),
+            "stepping": asdict(kernel.stepping),
             "objects": {"host": code | {"symbol": made.symbol, "lanes": made.width, "key": made.key}},
         }
 
@@ -274,7 +275,7 @@ class _Reader:
         self._definitions: dict[str, Definition] = {}
 
     def plugin(self, entry: dict[str, Any]) -> Plugin:
-        kernel = Kernel(entry["name"], self._definition(entry))
+        kernel = Kernel(entry["name"], self._definition(entry), stepping=Stepping(**entry["stepping"]))
         program = kernel.program(self._mode)
         described = {"arguments": _arguments(program), "returns": list(program.returns)}
         for key, found in described.items():
@@ -299,11 +300,17 @@ class _Reader:
                 made = Built(program, self._real)
             else:
                 primal = self._definition(derivative["primal"])
-                made = _KINDS[derivative["kind"]](primal, tuple(derivative["wrt"]), {self._real: program})
+                made = self._derivative(derivative, primal, program)
             if made.name != program.name:
                 raise self._fault(entry["ir"], f"it is the IR of {program.name}, not of {made.name}")
             self._definitions[file] = made
         return self._definitions[file]
+
+    def _derivative(self, entry: dict[str, Any], primal: Definition, program: Program) -> Derivative:
+        try:
+            return _KINDS[entry["kind"]](primal, tuple(entry["wrt"]), {self._real: program})
+        except (TypeError, ValueError) as error:
+            raise BundleError(f"{self._folder / MANIFEST}: {error}") from error
 
     def _program(self, entry: dict[str, Any]) -> Program:
         try:

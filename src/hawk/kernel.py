@@ -32,8 +32,7 @@ class Kernel:
     Made by ``@hawk.kernel`` from a function, or as ``Kernel(name, vjp(other))`` from a derivative.
 
     Attributes: ``name``; ``definition``, where its program comes from; ``__wrapped__``, the Python function
-    (None for a derivative, and for a kernel that was pickled); ``plans``, by mode, what the runtime has compiled
-    for calls.
+    (None for a derivative, and for a kernel that was pickled).
 
     A kernel pickles as its IR, so it needs none of its Python function where it is unpickled.
     """
@@ -55,7 +54,7 @@ class Kernel:
         self.name = name
         self.definition = definition
         self.stepping = stepping
-        self.plans: dict[str, Any] = {}
+        self._call: Callable[[tuple[object, ...], Mapping[str, object]], Any] | None = None
         self.__wrapped__ = function
         self.__doc__ = function.__doc__ if function is not None else None
 
@@ -73,9 +72,11 @@ class Kernel:
         The arrays of reals say the precision, float64 or float32; without any it is float64. Compiles at the first
         call of each. Raises the errors of eagle's ``Plan.bind``, and ArgumentError for arrays of both precisions.
         """
-        if not _CALLERS:
-            import_module("eagle")
-        return _CALLERS[-1](self, values, named)
+        if self._call is None:
+            if not _RUNTIMES:
+                import_module("eagle")
+            self._call = _RUNTIMES[-1](self)
+        return self._call(values, named)
 
     def program(self, mode: str = "float64") -> Program:
         """The kernel's IR for ``mode`` ("float64" or "float32")."""
@@ -95,14 +96,14 @@ class Kernel:
         return self.definition.program(self.definition.precisions[0]).with_(name=self.name)
 
 
-Caller = Callable[[Kernel, tuple[object, ...], Mapping[str, object]], Any]
-_CALLERS: list[Caller] = []  # what runs the calls of kernels: a runtime registers itself when it is imported
+Runtime = Callable[[Kernel], Callable[[tuple[object, ...], Mapping[str, object]], Any]]
+_RUNTIMES: list[Runtime] = []  # a runtime registers itself when it is imported
 
 
-def runs_calls(caller: Caller) -> Caller:
-    """Register a function as what runs ``kernel(...)``: it takes the kernel, the values in order and those by name."""
-    _CALLERS.append(caller)
-    return caller
+def runs_calls(runtime: Runtime) -> Runtime:
+    """Register what runs ``kernel(...)``: of a kernel it makes a function of the values in order and those by name."""
+    _RUNTIMES.append(runtime)
+    return runtime
 
 
 @overload

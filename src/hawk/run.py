@@ -5,7 +5,8 @@ The step's frozen ops are embedded untouched, so a run has the bits of its steps
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 from .ir.build import Builder
@@ -38,43 +39,83 @@ class Run(Definition):
         return Run, (self.step,)
 
     def make(self, real: Type) -> Program:
-        return freeze(drop_dead(_run(self.name, self.step.program(real))))
+        b = Builder()
+        loop = emit_loop(b, self.step.program(real))
+        return freeze(drop_dead(run_program(self.name, b, loop, loop.ends, ())))
 
 
-def _run(name: str, step: Program) -> Program:
-    b = Builder()
-    state = [a for a in step.arguments if a.role in (Role.MUTABLE, Role.TERMINATED)]
-    places = [Place(a.name, k) for a in state for k in range(a.size)]
-    kinds = {a.name: a.type for a in state}
-    done_place = next((Place(a.name, 0) for a in state if a.role is Role.TERMINATED), None)
-    start = {place: Value(kinds[place.argument]) for place in places}
-    taken, limit = Value(Type.I32), Value(Type.I32)
-    inputs = [(place, value) for place, value in step.inputs if place.argument not in kinds]
-    inputs += [*start.items(), (Place(STEPS, 0), taken), (Place(LIMIT, 0), limit)]
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """The loop of a run as it was emitted: what it reads, and values by place of the state."""
 
-    rest = b("sub", limit, taken)
-    again = b.const(True, Type.BOOL) if done_place is None else b("not", start[done_place])
-    trip, carried = Value(Type.I32), {place: Value(kinds[place.argument]) for place in places}
-    env = {value: carried[place] for place, value in step.inputs if place.argument in kinds}
+    step: Program
+    inputs: dict[Place, Value]
+    done: Place | None  # the stop flag
+    ends: dict[Place, Value]  # after the last step
+    previous: dict[Place, Value]  # before the last step
+    steps: Value  # taken in all
+
+
+def state_arguments(step: Program) -> list[Argument]:
+    """What a run carries from step to step: every Mutable of the step, and its stop flag."""
+    return [a for a in step.arguments if a.role in (Role.MUTABLE, Role.TERMINATED)]
+
+
+def emit_loop(b: Builder, step: Program) -> Loop:
+    """Emit the loop of a run. Carried values that nothing uses are left to `drop_dead`."""
+    state = state_arguments(step)
+    kinds = {Place(a.name, k): a.type for a in state for k in range(a.size)}
+    done = next((Place(a.name, 0) for a in state if a.role is Role.TERMINATED), None)
+    inputs = {place: Value(value.type) for place, value in step.inputs if place not in kinds}
+    inputs |= {place: Value(kind) for place, kind in kinds.items()}
+    taken = inputs[Place(STEPS, 0)] = Value(Type.I32)
+    limit = inputs[Place(LIMIT, 0)] = Value(Type.I32)
+    start = [inputs[place] for place in kinds]
+
+    trip, now, before = Value(Type.I32), *({p: Value(k) for p, k in kinds.items()} for _ in range(2))
     with b.block() as body:
-        b.body += [_rebound(i, env) for i in step.body]
-        new = {place: env.get(value, value) for place, value in step.outputs}
-        more = b.const(True, Type.BOOL) if done_place is None else b("not", new[done_place])
-    region = Region((trip, *carried.values()), tuple(body), (more, *(new[p] for p in places)))
-    trips, *ends = b.loop(rest, again, list(start.values()), region)
-    total = b("add", taken, trips)
-    outputs = (*zip(places, ends, strict=True), (Place(STEPS, 0), total))
-    arguments = tuple(replace(a, role=Role.MUTABLE) if a.role is Role.TERMINATED else a for a in step.arguments)
-    own = (Argument(STEPS, Role.MUTABLE, (), Type.I32), Argument(LIMIT, Role.PARAM, (), Type.I32))
-    return Program(name, (*arguments, *own), tuple(inputs), tuple(b.body), tuple(outputs))
+        new, _ = inline(b, step, inputs | now)
+        after = {place: new.get(place, now[place]) for place in kinds}
+        more = b.const(True, Type.BOOL) if done is None else b("not", after[done])
+    region = Region((trip, *now.values(), *before.values()), tuple(body), (more, *after.values(), *now.values()))
+    again = b.const(True, Type.BOOL) if done is None else b("not", inputs[done])
+    trips, *found = b.loop(b("sub", limit, taken), again, [*start, *start], region)
+    ends, previous = found[: len(kinds)], found[len(kinds) :]
+    return Loop(step, inputs, done, dict(zip(kinds, ends, strict=True)), dict(zip(kinds, previous, strict=True)),
+                b("add", taken, trips))  # fmt: skip
 
 
-def _rebound(instr: Instr, env: dict[Value, Value]) -> Instr:
-    """An instruction of the step with its state inputs replaced by the carried values."""
+def run_program(
+    name: str, b: Builder, loop: Loop, ends: Mapping[Place, Value], more: tuple[tuple[Argument, Value], ...]
+) -> Program:
+    """The program of a run that leaves `ends` in its state, and writes the values of `more` arguments."""
+    plain = [replace(a, role=Role.MUTABLE) if a.role is Role.TERMINATED else a for a in loop.step.arguments]
+    own = [Argument(STEPS, Role.MUTABLE, (), Type.I32), Argument(LIMIT, Role.PARAM, (), Type.I32)]
+    outputs = [*ends.items(), (Place(STEPS, 0), loop.steps), *((Place(a.name, 0), v) for a, v in more)]
+    arguments = (*plain, *own, *(a for a, _ in more))
+    return Program(name, arguments, tuple(loop.inputs.items()), tuple(b.body), tuple(outputs))
+
+
+def inline(
+    b: Builder, step: Program, inputs: Mapping[Place, Value]
+) -> tuple[dict[Place, Value], dict[Value, Value]]:
+    """Emit the ops of a step, as they are, on other inputs: its outputs by place, and the values it made."""
+    env = {value: inputs[place] for place, value in step.inputs}
+    b.body += [_renamed(instr, env) for instr in step.body]
+    return {place: env[value] for place, value in step.outputs}, env
+
+
+def _renamed(instr: Instr, env: dict[Value, Value]) -> Instr:
+    """An instruction with its arguments looked up and its results new."""
+
+    def new(value: Value) -> Value:
+        env[value] = Value(value.type)
+        return env[value]
 
     def region(r: Region) -> Region:
-        body = tuple(_rebound(i, env) for i in r.body)
-        return Region(r.params, body, tuple(env.get(y, y) for y in r.yields))
+        params = tuple(new(p) for p in r.params)
+        body = tuple(_renamed(i, env) for i in r.body)
+        return Region(params, body, tuple(env[y] for y in r.yields))
 
-    args = tuple(env.get(a, a) for a in instr.args)
-    return replace(instr, args=args, regions=tuple(region(r) for r in instr.regions))
+    args, regions = tuple(env[a] for a in instr.args), tuple(region(r) for r in instr.regions)
+    return replace(instr, args=args, regions=regions, results=tuple(new(r) for r in instr.results))

@@ -1,11 +1,6 @@
 """A sample's bits are its own: whatever the batch, its place in it, the number of threads, the way it is run."""
 
 import hashlib
-import os
-import subprocess
-import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +8,7 @@ from eagletest import kernels as k
 from eagletest.graphs import gradients, recorded
 from eagletest.kernels import plan
 from eagletest.numpy_sums import bits, ordered_sum
+from eagletest.processes import in_child
 
 import eagle
 from eagle._native import OPENMP
@@ -20,7 +16,6 @@ from eagle.diff import Gradients, Reverse
 
 SIZES = (0, 1, 7, 255, 256, 257, 1003)
 POOL = max(SIZES)
-LIMIT = 60  # seconds, for a hang; no test is about time
 
 
 class Mixture:
@@ -192,19 +187,6 @@ def digest(n: int, mode: str = "float64") -> str:
 
 def print_digests() -> None:
     print(eagle._native.threads(), *(digest(n) for n in (300, 20_011, 100_003)), digest(20_011, "float32"))
-
-
-def in_child(program: Callable[[], None], threads: int) -> list[str]:
-    """What a function of this module prints in a process with that many threads."""
-    code = f"import sys; sys.path[:0] = sys.argv[1:]; import {__name__}; {__name__}.{program.__name__}()"
-    here = Path(__file__).parent
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(here)],
-        env=dict(os.environ, OMP_NUM_THREADS=str(threads), OMP_WAIT_POLICY="passive"),
-        capture_output=True, text=True, timeout=LIMIT,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
 
 
 def test_the_same_bits_for_every_number_of_threads() -> None:

@@ -29,6 +29,7 @@ def kernel(name: str, derivative: dict[str, Any] | None) -> dict[str, Any]:
         "returns": ["y"],
         "ir": ir(f"{name}.ir"),
         "derivative": derivative,
+        "stepping": {"steps": "auto", "time": None, "time_step": "dt"},
         "objects": {"host": made},
     }
 
@@ -100,6 +101,7 @@ def test_a_whole_manifest():
         ("kernels.0.ir.file", "../../f.ir", "kernels.0.ir.file: '../../f.ir' does not match"),
         ("kernels.0.objects.host.file", "f.so", "kernels.0.objects.host.file: 'f.so' does not match"),
         ("kernels.0.objects.host.lanes", True, "kernels.0.objects.host.lanes: True is not of type 'integer'"),
+        ("kernels.0.stepping.steps", 0, "kernels.0.stepping.steps: 0 is not valid under any of the given schemas"),
         ("extra", 1, "manifest: Additional properties are not allowed ('extra' was unexpected)"),
         ("kernels.0.extra", 1, "kernels.0: Additional properties are not allowed ('extra' was unexpected)"),
     ],

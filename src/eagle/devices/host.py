@@ -47,7 +47,7 @@ class HostProgram:
     def write(self, plane: Plane) -> Slot:
         """Where the next call writes a plane; one that is not packed is copied from scratch after it."""
         if plane.packed:
-            return self._in_place(plane, writable=True)
+            return self.in_place(plane)
         copy = self._copy_of(plane)
         self._to_copy_back.append((plane, copy))
         return copy.slot()
@@ -55,6 +55,10 @@ class HostProgram:
     def unused(self, plane: Plane) -> Slot:
         """A place for a plane that the next call takes and does not touch."""
         return self._in_place(plane, writable=False)
+
+    def in_place(self, plane: Plane) -> Slot:
+        """A packed plane, to be written where it is."""
+        return self._in_place(plane, writable=True)
 
     def _in_place(self, plane: Plane, writable: bool) -> Slot:
         return _slot(plane.argument, self._external(plane.array, writable), plane.layout.component)

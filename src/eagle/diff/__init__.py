@@ -2,6 +2,7 @@
 
 from .gradients import Gradients, Report
 from .base import Record
+from .phase import phase
 from .reverse import Reverse, reverse
 
-__all__ = ["Gradients", "Record", "Report", "Reverse", "reverse"]
+__all__ = ["Gradients", "Record", "Report", "Reverse", "phase", "reverse"]

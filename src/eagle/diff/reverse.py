@@ -26,7 +26,8 @@ def reverse(
     """Reverse one launch or run: from seeds of outputs to the gradients of every real input, in one sweep.
 
     `seeds` maps outputs to dJ/d(output), one value per sample each (the output's shape); outputs not named
-    do not enter J. An output goes by the name its node gave it, ``"node.plane"`` where that is ambiguous.
+    do not enter J. An output goes by the name its node gave it, ``"node.plane"`` where that is ambiguous;
+    of several nodes that write one plane under one name, the plain name is the last one's.
     With ``strict=True`` a gradient that is not bitwise reproducible is refused.
 
     In a loop, build a `Reverse` once instead: this builds one per call. Errors as in `Reverse`.
@@ -124,6 +125,7 @@ class Reverser:
         return made
 
     def _output(self, name: str) -> _Seed:
+        """The output of that name; of several nodes that write one plane under a plain name, the last."""
         nodes = self._recorder.nodes
         found = []
         for i, node in enumerate(nodes):
@@ -131,13 +133,14 @@ class Reverser:
                 if name in (k, f"{node.name}.{k}"):
                     label = f"{node.name}.{k}"
                     found.append(_Seed(i, self._recorder.number(plane), plane.argument, plane.array.shape, label))
-        if len(found) != 1:
+        if len({f.plane for f in found}) != 1:
             raise SeedError(self._no_output(name, [f.label for f in found]))
-        if not found[0].argument.type.is_real:
+        last = found[-1]
+        if not last.argument.type.is_real:
             raise SeedError(
-                f"seeds[{name!r}]: {found[0].label} holds {found[0].argument.type.dtype} values and has no derivative"
+                f"seeds[{name!r}]: {last.label} holds {last.argument.type.dtype} values and has no derivative"
             )
-        return found[0]
+        return last
 
     def _no_output(self, name: object, found: list[str]) -> str:
         if found:

@@ -28,6 +28,7 @@ class Graph:
         self._nodes: list[Node] = []
         self._programs: list[HostProgram] | None = None
         self._recorder: Recorder | None = None
+        self._checked: list[Node] = []  # those that look at what a launch did
 
     # making
 
@@ -80,6 +81,7 @@ class Graph:
             from ..diff.record import Recorder
 
             recorder = Recorder(self._nodes)
+        self._checked = [n for n in self._nodes if type(n).check is not Node.check]
         self._programs, self._recorder = self._lowered(recorder), recorder
         return self
 
@@ -115,6 +117,8 @@ class Graph:
         for program in self._programs or ():
             if not program.run():
                 raise Busy("another thread is launching this graph")
+        for node in self._checked:
+            node.check()
 
     def update(self, values: Mapping[str, object] | None = None, /, **named: object) -> None:
         """Set params for the launches to come: ``update(k=2.0)`` in every node that has a k,

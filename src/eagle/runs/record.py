@@ -19,7 +19,7 @@ class RunRecord(Record):
     """One complete run, ready to be reversed.
 
     Attributes: ``generation``, which run of its runner it is, counted from 1; ``steps``, the steps each
-    sample took (int32, shape (n,)).
+    sample took (int32, shape (n,)); ``status``, a `Status` a sample.
 
     The start state and the params are copies. The planes and tables that the step only reads are not: keep
     them as they are until the reverse, or `keep` the record.
@@ -32,6 +32,7 @@ class RunRecord(Record):
         start: Mapping[str, Array],
         uniforms: Mapping[str, Array],
         steps: Array,
+        status: Array,
         inputs: Mapping[str, Array] | None = None,
     ) -> None:
         self.runner = runner
@@ -39,6 +40,7 @@ class RunRecord(Record):
         self.start = start
         self.uniforms = uniforms
         self.steps = steps
+        self.status = status
         self._inputs = inputs  # copies of what the step only reads, if kept
 
     @property
@@ -55,7 +57,7 @@ class RunRecord(Record):
         """A record with copies of the planes and tables that the step only reads, valid after later runs."""
         self.check_current()
         copies = {name: array.copy() for name, array in self.inputs().items()}
-        return RunRecord(self.runner, self.generation, self.start, self.uniforms, self.steps, copies)
+        return RunRecord(self.runner, self.generation, self.start, self.uniforms, self.steps, self.status, copies)
 
     def discard(self) -> None:
         """Nothing to do: a run's record is in no run's way."""

@@ -17,6 +17,7 @@ import hawk
 from hawk.diff import Vjp
 from hawk.diff.loops import Schedule
 from hawk.ir.program import Argument, Role
+from hawk.events import RULE, STATUS
 from hawk.run import LIMIT, STEPS
 
 from .. import _native
@@ -26,7 +27,7 @@ from ..errors import ReverseError, SeedError
 from ..plan import Plan, place
 from ..planes import Array, bind_planes
 from .record import RunRecord
-from .runner import Runner
+from .runner import Runner, check_differentiable
 
 WINDOW, CHECKPOINTS = "_window", "_checkpoints"
 _FULL = Schedule(WINDOW)
@@ -40,14 +41,16 @@ def reverse_run(record: RunRecord, seeds: Mapping[str, object], vjps: Mapping[st
     runner = record.runner
     if vjps:
         raise ReverseError(f"vjps={list(vjps)}: this run has no nodes of your own; its kernel's vjp is built by eagle")
+    check_differentiable(runner.plan.name, record.status)
     given = _checked_seeds(runner, seeds)
     passes = Passes.of(runner)
-    schedule, sizes = _schedule(runner, int(record.steps.max(initial=0)), passes.budget)
-    plan = _vjp_plan(runner, schedule)
+    schedule, sizes = schedule_for(runner, int(record.steps.max(initial=0)), passes.budget)
+    plan = vjp_plan(runner, schedule)
     definition = plan.kernel.definition
     assert isinstance(definition, Vjp)
     values: dict[str, object] = {**record.uniforms, **record.inputs(), **record.start, **sizes}
-    values |= {STEPS: np.zeros(runner.samples, np.int32), LIMIT: runner.options.max_steps}
+    values |= {name: np.zeros(runner.samples, np.int32) for name in (STEPS, STATUS, RULE)}
+    values[LIMIT] = runner.options.max_steps
     outputs = {name: _output(plan, definition.named(name), runner, name, given) for name in definition.wrt}
     values |= {definition.named(name): array for name, array in outputs.items()}
     arguments = plan.program.arguments
@@ -101,13 +104,13 @@ def _no_output(runner: Runner, name: object, real: list[str]) -> str:
     return f"seeds[{name!r}]: the run has no real state of that name; it has {', '.join(real)}"
 
 
-def _vjp_plan(runner: Runner, schedule: Schedule) -> Plan:
+def vjp_plan(runner: Runner, schedule: Schedule) -> Plan:
     run = runner.run_plan
     key = "vjp full" if schedule.checkpoints is None else "vjp windows"
     return run.derived(key, lambda: hawk.Kernel(f"{run.name}_vjp", Vjp(run.kernel.definition, None, schedule=schedule)))
 
 
-def _schedule(runner: Runner, steps: int, budget: int) -> tuple[Schedule, dict[str, int]]:
+def schedule_for(runner: Runner, steps: int, budget: int = _CACHE << 8) -> tuple[Schedule, dict[str, int]]:
     """How to keep states for runs of at most `steps` steps, and the sizes of the tapes."""
     steps = max(steps, 1)
     row = state_bytes(runner) * _LANES

@@ -11,9 +11,10 @@ import numpy as np
 
 import hawk
 from hawk.ir.program import Role
+from hawk.events import RULE, STATUS, EventRun
 from hawk.run import LIMIT, STEPS, Run
 
-from ..errors import ArgumentError, Busy, PlaneError, RecordError
+from ..errors import ArgumentError, Busy, EventError, PlaneError, RecordError
 from ..plan import Bound, Plan, check_forward
 from ..planes import Array, param_value
 from .options import Options, Status
@@ -81,8 +82,11 @@ class Runner:
         if self._done is not None and self._done not in given:
             given[self._done] = np.zeros(samples, np.bool_)
         self.steps = np.zeros(samples, np.int32)
-        own = {STEPS: self.steps, LIMIT: options.max_steps}
-        self._bound: Bound = self.run_plan.bind(**given, **own)
+        self._status, self.event_rule = np.zeros(samples, np.int32), np.full(samples, -1, np.int32)
+        own: dict[str, object] = {STEPS: self.steps, LIMIT: options.max_steps}
+        if options.events == "refine":
+            own |= {STATUS: self._status, RULE: self.event_rule}
+        self.bound: Bound = self.run_plan.bind(**given, **own)
         self.state = {a.name: self._array(a.name) for a in arguments if a.role is Role.MUTABLE}
         self._given = {k: a.copy() for k, a in self._start_planes().items()}
         self._lock = threading.Lock()
@@ -91,7 +95,7 @@ class Runner:
         self._result: Result | None = None
 
     def _array(self, name: str) -> Array:
-        return self._bound.planes[name].array
+        return self.bound.planes[name].array
 
     def _start_planes(self) -> dict[str, Array]:
         """The planes a run changes."""
@@ -99,7 +103,7 @@ class Runner:
 
     @property
     def samples(self) -> int:
-        return self._bound.samples
+        return self.bound.samples
 
     @property
     def planes(self) -> dict[str, Array]:
@@ -164,13 +168,18 @@ class Runner:
         self.generation += 1
         self._result = self._record = None
         self._reached = 0
-        self.steps[...] = 0
+        self._clear()
         if self.options.record:
             self._start = {k: a.copy() for k, a in self._start_planes().items()}
 
+    def _clear(self) -> None:
+        self.steps[...] = 0
+        self._status[...] = Status.DONE
+        self.event_rule[...] = -1
+
     def _advance(self, last: int) -> None:
         """Step all samples to `last` steps, in slices short enough for Ctrl-C and progress."""
-        limit = self._bound.planes[LIMIT].array
+        limit = self.bound.planes[LIMIT].array
         work = max(self.samples, 1)
         chunk = max(1, int(2e7) // work)
         with _bar(self) as bar:
@@ -178,7 +187,7 @@ class Runner:
                 target = min(last, self._reached + chunk)
                 limit[...] = target
                 start = time.perf_counter()
-                self._bound.launch()
+                self.bound.launch()
                 spent = time.perf_counter() - start
                 self._reached = target
                 if target >= last or (chunk < last and not self._active.any()):
@@ -187,13 +196,32 @@ class Runner:
                 chunk = max(1, int(chunk * min(4.0, _SLICE / max(spent, 1e-6))))
 
     def _end(self) -> Result:
+        self.check_events()
         if self.options.record:
             uniforms = {
                 a.name: self._array(a.name).copy() for a in self.plan.program.arguments if a.role is Role.PARAM
             }
-            self._record = RunRecord(self, self.generation, self._start, uniforms, self.steps.copy())
+            self._record = RunRecord(self, self.generation, self._start, uniforms, self.steps.copy(), self.event_status)
         self._result = self._outcome(self._record)
         return self._result
+
+    def check_events(self) -> None:
+        """Raise EventError for a sample without an event, unless those are to count as zero."""
+        if self.options.events != "refine" or self.options.on_no_event != "raise":
+            return
+        without = np.flatnonzero(np.isin(self.event_status, (Status.MAX_STEPS, Status.NO_CROSSING)))
+        if without.size:
+            first = int(without[0])
+            status = Status(int(self.event_status[first]))
+            raise EventError(
+                f"{self.plan.name}: {without.size} of {self.samples} samples have no event, the first is sample {first}: "
+                f"{status.message}. Pass on_no_event='zero' to let their stop times have derivative zero, or raise "
+                "max_steps"
+            )
+
+    def check_differentiable(self) -> None:
+        """Raise EventError for a sample whose event has no derivative."""
+        check_differentiable(self.plan.name, self.event_status)
 
     def _outcome(self, record: RunRecord | None) -> Result:
         return Result(
@@ -204,7 +232,7 @@ class Runner:
         """Put the planes back to what they held when the runner was made."""
         for name, array in self._start_planes().items():
             array[...] = self._given[name]
-        self.steps[...] = 0
+        self._clear()
         self.generation += 1
         self._result = self._record = None
         self._reached = 0
@@ -225,7 +253,7 @@ class Runner:
     @property
     def event_status(self) -> Array:
         """A `Status` a sample, as int32."""
-        return np.where(self.finished, np.int32(Status.DONE), np.int32(Status.MAX_STEPS))
+        return np.where(self.finished, self._status, np.int32(Status.MAX_STEPS))
 
     @property
     def record(self) -> RunRecord:
@@ -247,9 +275,28 @@ class Runner:
         return f"<run of {self.plan.name}, {self.samples} samples, at most {self.options.max_steps} steps>"
 
 
+def check_differentiable(name: str, statuses: Array) -> None:
+    """Raise EventError for a sample whose event has no derivative."""
+    for status in (Status.GRAZING, Status.TIE):
+        found = np.flatnonzero(statuses == status)
+        if found.size:
+            raise EventError(
+                f"{name}: the events of {found.size} samples have no derivative, the first is sample {int(found[0])}: "
+                f"{status.message}. Leave these samples out of the run, or use events='step'"
+            )
+
+
 def run_plan(plan: Plan, options: Options) -> Plan:
     """The plan of the whole run of a step, compiled when first needed and kept beside the step's."""
-    return plan.derived("run", lambda: hawk.Kernel(f"{plan.name}_run", Run(plan.kernel.definition)))
+    step = plan.kernel.definition
+    if options.events == "step":
+        return plan.derived("run", lambda: hawk.Kernel(f"{plan.name}_run", Run(step)))
+    time_step = plan.kernel.stepping.time_step
+    if time_step is None:
+        raise ArgumentError(
+            f"events='refine': {plan.name} names no time step; declare it with @hawk.kernel(time=..., time_step=...)"
+        )
+    return plan.derived("event run", lambda: hawk.Kernel(f"{plan.name}_event_run", EventRun(step, time_step)))
 
 
 def _samples(plan: Plan, given: Mapping[str, object]) -> int:

@@ -13,6 +13,7 @@ import llvmlite.binding as llvm
 from .. import stages
 from ..ir.printer import text
 from ..ir.program import Program
+from ..ir.verify import verify
 from .cache import ObjectCache, digest
 from .launch import emit_launch
 from .target import Target, host, lanes, machine
@@ -100,6 +101,7 @@ class Compiler:
 
     def object_code(self, program: Program, symbol: str, width: int) -> bytes:
         """The object file of a program's launch entry."""
+        verify(program)  # LLVM would end the process over what this refuses
         stages.show("ir", program.name, lambda: text(program))
         source = emit_launch(program, symbol, width).text("nounwind")
         stages.show("llvm", program.name, lambda: source)

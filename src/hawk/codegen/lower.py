@@ -99,6 +99,7 @@ INTEGERS: dict[str, IntLowering] = {
     "mul": _simple("mul"),
     "neg": _negative,
     "pin": lambda m, t, a: a[0],
+    "detach": lambda m, t, a: a[0],
     "abs": _absolute,
     "floordiv": lambda m, t, a: _divide(m, t, a, remainder=False),
     "mod": lambda m, t, a: _divide(m, t, a, remainder=True),

@@ -49,10 +49,21 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class LoopTapes:
-    """The tapes of one loop, by level and carried value, and the stride of the first level."""
+    """The tapes of one loop, by level and carried value, and what gave their sizes."""
 
     names: tuple[tuple[str, ...], ...]
-    stride: Value | None  # None: every trip
+    schedule: Schedule | None
+
+    def stride(self, engine: Reverse, limit: Value) -> Value | None:
+        """The trips between two starts on the first level (None: every start is kept); emits their computation.
+
+        The loop and its reverse emit it each for itself: what one computes inside an `if`, the other cannot see.
+        """
+        if len(self.names) == 1:
+            return None
+        if self.schedule is not None:
+            return engine.param(self.schedule.window)
+        return _ceil_div(engine, engine.b("most", limit))
 
 
 def primal_loop(engine: Reverse, instr: Instr) -> None:
@@ -64,13 +75,13 @@ def primal_loop(engine: Reverse, instr: Instr) -> None:
     schedule = engine.schedule_of(instr)
     if schedule is None:
         sizes: tuple[int | str, ...] = (CAPACITY,) * _levels(engine, instr, limit)
-        stride = None if len(sizes) == 1 else _ceil_div(engine, b("most", limit))
     elif schedule.checkpoints is None:
-        sizes, stride = (schedule.window,), None
+        sizes = (schedule.window,)
     else:
-        sizes, stride = (schedule.checkpoints, schedule.window), engine.param(schedule.window)
+        sizes = (schedule.checkpoints, schedule.window)
     names = tuple(tuple(engine.new_tape(p.type, size) for p in region.params[1:]) for size in sizes)
-    engine.tapes_of[instr] = LoopTapes(names, stride)
+    engine.tapes_of[instr] = LoopTapes(names, schedule)
+    stride = engine.tapes_of[instr].stride(engine, limit)
     b.frozen = instr.frozen
     params = tuple(Value(p.type) for p in region.params)
     engine.env.update(zip(region.params, params, strict=True))
@@ -150,7 +161,8 @@ class _LoopReverse:
         state = [seeds.get(k) or engine.nothing(self._region.params[1 + k].type) for k in self._varying]
         state += [engine.nothing(v.type) for v in self._captured]
         trips = engine.env[instr.results[0]]
-        found = self._level(0, _int(engine, 0), trips, self._tapes.stride, state)
+        stride = self._tapes.stride(engine, engine.env[instr.args[0]])
+        found = self._level(0, _int(engine, 0), trips, stride, state)
         for k, adjoint in zip(self._varying, found, strict=False):
             engine.give(instr.args[2 + k], adjoint)
         for value, adjoint in zip(self._captured, found[len(self._varying) :], strict=True):

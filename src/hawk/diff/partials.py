@@ -244,7 +244,7 @@ PARTIALS: dict[str, Row] = {
 
 # Results that do not vary: constants, steps, comparisons, logic, integers. Their derivative is exactly 0.
 FLAT = frozenset(
-    "const sign floor ceil trunc round floordiv lt le gt ge eq ne and or xor not shl shr sample most".split()
+    "const detach sign floor ceil trunc round floordiv lt le gt ge eq ne and or xor not shl shr sample most".split()
 )
 # Ops with regions or memory, which forward and reverse mode treat by name.
 BY_NAME = frozenset({"if", "loop", "table", "scatter", "load", "store"})

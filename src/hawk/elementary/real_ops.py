@@ -58,6 +58,7 @@ REAL_OPS: dict[str, Callable[..., V]] = {
     "fma": lambda m, x, y, z: m.fma(x, y, z),
     "neg": lambda m, x: m.neg(x),
     "pin": lambda m, x: x,
+    "detach": lambda m, x: x,
     "abs": lambda m, x: m.abs(x),
     "sqrt": lambda m, x: m.sqrt(x),
     "floor": lambda m, x: m.floor(x),

@@ -94,7 +94,7 @@ def _sine_and_cosine(m: Lanes, r: V, minus_low: V) -> tuple[V, V]:
     cos = 1 + z C(z) rounds once at the end if z = (r + low)**2 carries the low part. The additions of
     zero keep the sign of sin(-0.0).
     """
-    z = m.fma(r, r, m.mul(m.mul(r, m.real(-2.0)), minus_low))
+    z = m.fma(r, r, m.neg(m.mul(r, m.add(minus_low, minus_low))))
     tail = m.fma(z, m.poly(z, pick(m, c.SIN_64, c.SIN_32)), m.real(0.0))
     sine = m.add(r, m.fma(r, tail, m.neg(minus_low)))
     cosine = m.fma(z, m.poly(z, pick(m, c.COS_64, c.COS_32)), m.real(1.0))

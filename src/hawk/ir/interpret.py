@@ -56,6 +56,7 @@ INTEGERS: dict[str, Callable[..., Array]] = {
     "mul": np.multiply,
     "neg": np.negative,
     "pin": lambda x: x,
+    "detach": lambda x: x,
     "abs": np.abs,
     "floordiv": _int_floordiv,
     "mod": _int_mod,
@@ -165,7 +166,7 @@ class _Interpreter:
             tape = self._tapes[str(instr.attr)]
             return tape[self._clamp(args[0], len(tape)), np.arange(self._n)]
         if instr.op == "most":
-            return np.full(self._n, args[0].max(initial=0), dtype)
+            return np.full(self._n, args[0][self._mask].max(initial=0), dtype)
         if instr.op == "table":
             flat = self._planes[str(instr.attr)].astype(dtype, copy=False).reshape(-1)
             return flat[self._clamp(args[0], flat.size)]

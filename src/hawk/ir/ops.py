@@ -63,6 +63,7 @@ _TABLE = (
     ("const", 0, _given, "the number in `attr`, rounded once to the result type"),
     ("cast", 1, _given, "conversion to the result type; real to integer truncates and saturates, to bool tests != 0"),
     ("pin", 1, _one_type, "the same value; multiply-adds are not fused across it (the edge of an unrolled iteration)"),
+    ("detach", 1, _one_type, "the same value, taken as a constant by every derivative"),
     # arithmetic
     ("add", 2, _number, "x + y"),
     ("sub", 2, _number, "x - y"),
@@ -130,7 +131,7 @@ _TABLE = (
     # local memory of one sample
     ("load", 1, _given, "element `index` (I32) of the tape named by `attr`, the index clamped into it"),
     ("store", 2, _given, "sets element `index` of the tape named by `attr`; no result"),
-    ("most", 1, _integer, "some number >= x, the same for all samples computed together; a result may not depend on it"),
+    ("most", 1, _integer, "the largest x, and 0, of the samples computed together that take part; no result may depend on it"),
     ("sample", 0, _given, "the index of this sample in the batch, I64"),
     # structure
     ("if", 1, _given, "region 0 if the condition holds, else region 1; the results are its yields"),

@@ -44,6 +44,11 @@ def raised(s: Mutable[Scalar]):
 
 
 @hawk.kernel
+def logistic(x: Mutable[Scalar], r: Param):
+    x = r * x * (1.0 - x)
+
+
+@hawk.kernel
 def spend(x: Scalar, b: Mutable[Scalar], loss: Mutable[Scalar]):
     loss = x * b
     b = b + 100.0

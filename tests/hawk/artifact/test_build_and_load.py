@@ -5,11 +5,11 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from bundled import derived, digest, everything, mixed, outputs, reseal, swing
+from bundled import derived, everything, mixed, reseal, swing
+from running import digest, outputs
 
 import eagle
 import hawk
@@ -18,6 +18,7 @@ from hawk.codegen.compile import Compiler
 from hawk.codegen.target import host
 from hawk.diff import Jvp, Vjp, vjp
 from hawk.ir.printer import text
+from hawk.ir.types import Type
 from raptor.schema import validate_manifest
 
 MODES = ("float64", "float32")
@@ -49,6 +50,7 @@ def test_the_manifest_describes_the_kernels(bundle):
     real = manifest["mode"]
     assert entries["swing"]["arguments"] == [
         {"name": "s", "role": "mutable", "shape": [2], "dtype": real, "axes": [], "samples_first": False},
+        {"name": "t", "role": "mutable", "shape": [], "dtype": real, "axes": [], "samples_first": False},
         {"name": "dt", "role": "param", "shape": [], "dtype": real, "axes": [], "samples_first": False},
         {"name": "force", "role": "mutable", "shape": [], "dtype": real, "axes": [], "samples_first": False},
     ]
@@ -58,7 +60,7 @@ def test_the_manifest_describes_the_kernels(bundle):
     assert entries["swing"]["derivative"] is None
     primal = {"ir": entries["swing"]["ir"], "derivative": None}
     assert entries["swing_jvp"]["derivative"] == {"kind": "jvp", "wrt": ["s"], "primal": primal}
-    assert entries["swing_vjp"]["derivative"] == {"kind": "vjp", "wrt": ["s", "dt"], "primal": primal}
+    assert entries["swing_vjp"]["derivative"] == {"kind": "vjp", "wrt": ["s", "t", "dt"], "primal": primal}
 
 
 def test_the_folder_holds_what_the_manifest_names(bundle):
@@ -81,6 +83,7 @@ def test_loaded_programs_are_those_that_were_built(bundle):
     for kernel in everything():
         assert text(loaded[kernel.name].kernel.program(mode)) == text(kernel.program(mode))
         assert repr(loaded[kernel.name].kernel) == repr(kernel)
+        assert loaded[kernel.name].kernel.stepping == kernel.stepping
 
 
 def test_a_loaded_bundle_compiles_nothing_on_its_own_cpu(bundle, expected, compiled):
@@ -105,32 +108,30 @@ def test_objects_of_another_compiler_are_not_used(bundle, expected, compiled, tm
     assert sorted(compiled) == sorted(expected)
 
 
-def test_another_process_needs_neither_the_source_nor_a_compiler(bundle, expected, tmp_path):
-    script = (
-        "import sys, hawk, eagle\n"
-        "from pathlib import Path\n"
-        "from hawk.codegen.compile import Compiler\n"
-        "def none(*args): raise AssertionError('compiled')\n"
-        "Compiler.object_code = none\n"
-        "from hawk.ir.program import PER_SAMPLE, Role\n"
-        "exec(compile(Path(sys.argv[2]).read_text(), sys.argv[2], 'exec'))\n"
-        "for name, plugin in hawk.artifact.plugins(hawk.load(sys.argv[1])).items():\n"
-        "    print(name, digest(eagle.plan.plan(plugin)))\n"
-    )
-    helper = tmp_path / "helper.py"
-    source = Path(__file__).with_name("bundled.py").read_text()
-    helper.write_text(source[source.index("def planes") : source.index("def reseal")].join(HELPER))
+CHILD = """
+import sys
+import eagle, hawk
+from hawk.codegen.compile import Compiler
+from running import digest
+
+def compiled(*args):
+    raise AssertionError("nothing is to be compiled")
+
+Compiler.object_code = compiled
+for name, plugin in hawk.artifact.plugins(hawk.load(sys.argv[1])).items():
+    print(name, digest(eagle.plan.plan(plugin)))
+"""
+
+
+def test_another_process_needs_neither_source_nor_compiler(bundle, expected, tmp_path):
     environment = os.environ | {"HAWK_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
-        [sys.executable, "-c", script, str(bundle.directory), str(helper)],
+        [sys.executable, "-c", CHILD, str(bundle.directory)],
         env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert dict(line.split() for line in done.stdout.splitlines()) == expected
     assert not (tmp_path / "cache").exists()
-
-
-HELPER = ("import hashlib\nfrom typing import Any\nimport numpy as np\nfrom hawk.ir.program import Program\n", "")
 
 
 # loaded derivatives
@@ -142,7 +143,7 @@ def test_loaded_derivatives_are_known_as_such(bundle):
     assert isinstance(vjp_, Vjp)
     assert isinstance(jvp_, Jvp)
     assert vjp_.primal is jvp_.primal is kernels["swing"].definition
-    assert (vjp_.wrt, jvp_.wrt, vjp_.named("s")) == (("s", "dt"), ("s",), "bar_s")
+    assert (vjp_.wrt, jvp_.wrt, vjp_.named("s")) == (("s", "t", "dt"), ("s",), "bar_s")
     assert isinstance(twice.primal, Vjp)
     assert twice.primal.primal is kernels["mixed"].definition
     assert isinstance(kernels["mixed_vjp"].definition, Vjp)
@@ -150,10 +151,16 @@ def test_loaded_derivatives_are_known_as_such(bundle):
 
 def test_a_derivative_is_built_without_its_primal(tmp_path):
     made = hawk.build([derived()[3]], tmp_path)
-    names = {"manifest.json", "mixed_twice.ir", "mixed_twice.o", "mixed_twice.primal.ir", "mixed_twice.primal.primal.ir"}
+    names = {
+        "manifest.json",
+        "mixed_twice.ir",
+        "mixed_twice.o",
+        "mixed_twice.primal.ir",
+        "mixed_twice.primal.primal.ir",
+    }
     assert {path.name for path in tmp_path.iterdir()} == names
     definition = plugins(made)["mixed_twice"].kernel.definition
-    assert text(definition.primal.primal.program(hawk.ir.types.Type.F64)) == text(mixed.program())
+    assert text(definition.primal.primal.program(Type.F64)) == text(mixed.program())
 
 
 def test_a_loaded_kernel_is_differentiated_as_the_one_built(bundle):
@@ -190,7 +197,7 @@ def test_a_loaded_vjp_is_no_step_but_reverses_one(bundle):
     for plan in (eagle.plan.Plan(swing, mode), own["swing"]):
         for vjps in ({}, {"step": own["swing_vjp"]}):
             state = np.random.default_rng(1).normal(size=(2, 300)).astype(mode)
-            bound = plan.bind(s=state, dt=0.01, force=np.zeros(300, mode))
+            bound = plan.bind(s=state, t=np.zeros(300, mode), dt=0.01, force=np.zeros(300, mode))
             graph = eagle.Graph().add(bound, name="step").build(record=True)
             reverse = eagle.diff.Reverse(graph, vjps=vjps)
             graph.launch()
@@ -204,7 +211,12 @@ def test_plan_takes_plugins(bundle):
     plugin = plugins(bundle)["swing"]
     plan = eagle.plan.plan(plugin, structure=eagle.exec.HostTeam)
     assert (plan.name, plan.mode, plan.structure) == ("swing", plugin.mode, eagle.exec.HostTeam)
-    for wrong, hint in ((bundle, "pick one"), (plugins(bundle), "pick one"), (swing, "eagle.deploy"), ("swing", "eagle")):
+    for wrong, hint in (
+        (bundle, "pick one"),
+        (plugins(bundle), "pick one"),
+        (swing, "eagle.deploy"),
+        ("swing", "eagle"),
+    ):
         with pytest.raises(eagle.errors.ArgumentError, match=rf"takes a plugin of hawk.artifact.plugins.*{hint}"):
             eagle.plan.plan(wrong)
     for structure in ("HostTeam", None, eagle.exec.HostTeam()):
@@ -213,7 +225,7 @@ def test_plan_takes_plugins(bundle):
 
 
 def test_plugins_takes_a_bundle(bundle):
-    with pytest.raises(TypeError, match=r"hawk\.load\(directory\), found PosixPath|hawk\.load\(directory\), found"):
+    with pytest.raises(TypeError, match=r"takes a bundle, .* hawk\.load\(directory\), found"):
         plugins(bundle.directory)
 
 
@@ -238,7 +250,7 @@ def test_building_anew_replaces_a_bundle(tmp_path):
     assert list(plugins(again)) == ["swing", "mixed"]
     assert hawk.load(tmp_path).manifest == again.manifest
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
-    assert outputs(eagle.plan.plan(plugins(again)["swing"])).keys() == {"s", "force"}
+    assert outputs(eagle.plan.plan(plugins(again)["swing"])).keys() == {"s", "t", "force"}
 
 
 def renamed(name: str) -> hawk.Kernel:
@@ -280,7 +292,7 @@ def test_options_that_are_none(options, message, tmp_path):
 
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match="cannot write a bundle here.*choose another directory.*file/inside") as error:
+    with pytest.raises(OSError, match=r"cannot write a bundle here.*choose another directory.*file/inside") as error:
         hawk.build([swing], tmp_path / "file" / "inside")
     assert isinstance(error.value, NotADirectoryError)
     with pytest.raises(FileExistsError, match="cannot write a bundle here"):

@@ -1,5 +1,6 @@
 """A bundle that is not whole is refused, by the name of the file."""
 
+import hashlib
 import json
 import os
 import re
@@ -44,7 +45,9 @@ def test_every_file_is_checked(folder, name):
     content = path.read_bytes()
     for changed in (content[:-1], content[:-1] + bytes([content[-1] ^ 1]), content + b"\n", b""):
         path.write_bytes(changed)
-        assert re.match("it is damaged or of another bundle: its sha256 is .*; build the bundle again", refusal(folder, name))
+        assert re.match(
+            "it is damaged or of another bundle: its sha256 is .*; build the bundle again", refusal(folder, name)
+        )
     path.unlink()
     assert refusal(folder, name).startswith("there is no such file; the manifest names it")
     path.mkdir()
@@ -117,17 +120,18 @@ def test_ir_that_is_none_under_a_checksum_that_fits(folder):
         (b"kernel swing\n  mutable y: scalar f64\n", "swing: y has 1 components, 0 are written"),
         (b"\xff", "'utf-8' codec can't decode"),
     ):
-        import hashlib
-
         (folder / "swing.ir").write_bytes(content)
         kernels[0]["ir"]["sha256"] = hashlib.sha256(content).hexdigest()
         reseal(folder, kernels=kernels)
         assert refusal(folder, "swing.ir").startswith(message)
 
 
-def test_a_derivative_under_the_ir_of_another_kernel(folder):
+def test_a_derivative_of_another_kernel(folder):
     kernels = json.loads((folder / "manifest.json").read_text())["kernels"]
     kernels[1]["derivative"]["primal"]["ir"] = kernels[0]["ir"]
+    reseal(folder, kernels=kernels)
+    assert refusal(folder, "manifest.json").startswith("wrt='x': swing has no input of that name")
+    kernels[1]["derivative"]["wrt"] = ["s"]
     reseal(folder, kernels=kernels)
     assert refusal(folder, "mixed_vjp.ir").startswith("it is the IR of mixed_vjp, not of swing_vjp")
 

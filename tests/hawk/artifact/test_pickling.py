@@ -1,7 +1,5 @@
 """Kernels pickle: the same text and bits in any process, and derivatives of what comes out."""
 
-# ruff: noqa: F841 - kernels assign to their outputs
-
 import copy
 import multiprocessing
 import pickle
@@ -9,7 +7,8 @@ from collections.abc import Callable
 
 import cloudpickle
 import pytest
-from bundled import derived, digest, everything, mixed, swing
+from bundled import derived, everything, mixed, swing
+from running import digest
 
 import eagle
 import hawk
@@ -48,6 +47,7 @@ def test_a_kernel_comes_back_the_same(kernel, road):
     assert isinstance(again, hawk.Kernel)
     assert again.name == kernel.name
     assert again.__doc__ == kernel.__doc__
+    assert again.stepping == kernel.stepping
     assert texts(again) == texts(kernel)
     assert repr(again) == repr(kernel)
 

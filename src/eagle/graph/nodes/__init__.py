@@ -2,5 +2,6 @@
 
 from .launch import LaunchNode
 from .node import Node
+from .phase import PhaseNode
 
-__all__ = ["LaunchNode", "Node"]
+__all__ = ["LaunchNode", "Node", "PhaseNode"]

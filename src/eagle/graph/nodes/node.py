@@ -34,6 +34,9 @@ class Node(ABC):
     def lower(self, device: HostProgram) -> None:
         """Add its steps to the forward program."""
 
+    def check(self) -> None:
+        """Raise, after a launch, for what the node could not do; nothing by default."""
+
     @abstractmethod
     def needs(self) -> tuple[str, ...]:
         """The reads whose values before the node its reverse reads again.

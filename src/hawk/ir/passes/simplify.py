@@ -87,7 +87,7 @@ class _Simplify(Rewriter):
         op, type = instr.op, self.type_of(instr.result.type)
         if op == "pin" and not self._pins:
             return args[0]
-        if op not in ("const", "pin", "sample", "table", "most"):
+        if op not in ("const", "pin", "detach", "sample", "table", "most"):
             folded = self._fold(instr, args, type)
             if folded is not None:
                 return self._emit(Instr("const", (), (Value(type),), folded, span=instr.span, frozen=instr.frozen))

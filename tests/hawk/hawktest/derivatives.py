@@ -1,0 +1,108 @@
+"""Derivatives judged by each other and by differences of the interpreter."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hawk.diff import Derivative, jvp, vjp
+from hawk.ir.definition import Traced
+from hawk.ir.interpret import Array, interpret
+from hawk.ir.program import PER_SAMPLE, Argument, Program, Role
+from hawk.ir.types import Type
+from hawk.ir.verify import verify
+from hawk.kernel import Kernel
+
+Planes = Mapping[str, ArrayLike]
+
+
+def kernel_of(program: Program) -> Kernel:
+    return Kernel(program.name, Traced(program))
+
+
+def run(derivative: Derivative, planes: Planes, seeds: Planes) -> dict[str, Array]:
+    """What a derivative writes, by the primal's names; `seeds` are tangents or adjoints by the primal's names too.
+
+    What is not written keeps out; a seed not given is zero.
+    """
+    program = verify(derivative.program(Type.F64))
+    count = next(np.shape(planes[a.name])[-1] for a in program.arguments if a.role in PER_SAMPLE and a.name in planes)
+    given = {derivative.named(name): seed for name, seed in seeds.items()}
+    rest = {a.name: np.zeros((*a.shape, count) if a.role in PER_SAMPLE else a.shape, a.type.dtype)
+            for a in program.arguments if a.name not in given and a.name not in planes}  # fmt: skip
+    written = interpret(program, {**rest, **planes, **given})
+    back = {derivative.named(a.name): a.name for a in derivative.primal.program(Type.F64).arguments}
+    return {back[name]: plane for name, plane in written.items() if name in back}
+
+
+def gradients(kernel: Kernel, planes: Planes, wrt: tuple[str, ...] | None = None, **seeds: ArrayLike) -> dict[str, Array]:
+    """The adjoints of the inputs, sample by sample (also of a param); every seed not given is 0."""
+    return run(vjp(kernel, wrt), planes, seeds)
+
+
+def outputs(program: Program) -> list[Argument]:
+    written = (Role.MUTABLE, Role.SUM)
+    return [a for a in program.arguments if a.role in written and a.type.is_real and a.name in program.writes()]
+
+
+def _shape(a: Argument, count: int) -> tuple[int, ...]:
+    return (*a.shape, count) if a.role in PER_SAMPLE else a.shape
+
+
+def _dot(left: Mapping[str, Array], right: Mapping[str, Array], count: int) -> Array:
+    """Over the components of every argument, sample by sample."""
+    total = np.zeros(count)
+    for name in left:
+        a, b = (x[..., None] if x.ndim == 0 or x.shape[-1] != count else x for x in (left[name], right[name]))
+        total = total + (a * b).reshape(-1, count).sum(axis=0)
+    return total
+
+
+class Laws:
+    """A kernel at some planes, along one direction of its inputs and one of its outputs.
+
+    Tables of `wrt` must be read at constant indices alone, so that all is known sample by sample.
+    """
+
+    def __init__(self, kernel: Kernel, planes: Planes, wrt: tuple[str, ...] | None = None, seed: int = 11) -> None:
+        self._program = kernel.program()
+        self._planes = {name: np.asarray(plane) for name, plane in planes.items()}
+        self._count = next(self._planes[a.name].shape[-1] for a in self._program.arguments
+                           if a.role in PER_SAMPLE and a.name in self._planes)  # fmt: skip
+        rng = np.random.default_rng(seed)
+        forward, reverse = jvp(kernel, wrt), vjp(kernel, wrt)
+        self._direction = {a.name: rng.normal(size=_shape(a, self._count))
+                           for a in self._program.arguments if a.name in forward.wrt}  # fmt: skip
+        self._weights = {a.name: rng.normal(size=_shape(a, self._count)) for a in outputs(self._program)}
+        self.tangents = run(forward, self._planes, self._direction)
+        self.adjoints = run(reverse, self._planes, self._weights)
+
+    @property
+    def pushed(self) -> Array:
+        """<u, J v>, sample by sample."""
+        return _dot(self.tangents, self._weights, self._count)
+
+    @property
+    def pulled(self) -> Array:
+        """<J^T u, v>, sample by sample."""
+        return _dot(self.adjoints, self._direction, self._count)
+
+    def differences(self, step: float = 1e-6) -> dict[str, Array]:
+        """Of each output along the direction, central."""
+        ends = []
+        for sign in (1, -1):
+            moved = {name: self._planes[name] + sign * step * v for name, v in self._direction.items()}
+            ends.append(interpret(self._program, self._planes | moved))
+        return {name: (ends[0][name] - ends[1][name]) / (2 * step) for name in self._weights}
+
+    def check(self, tolerance: float = 1e-12, by_differences: float = 1e-7) -> None:
+        """The laws hold, relative to the largest of the numbers compared (and to 1)."""
+        _close(self.pushed, self.pulled, tolerance, "<u, J v> and <J^T u, v>")
+        for name, expected in self.differences().items():
+            _close(self.tangents[name], expected, by_differences, f"the tangent of {name} and its differences")
+
+
+def _close(got: Array, expected: Array, tolerance: float, what: str) -> None:
+    scale = np.maximum(1.0, np.abs(expected))
+    wrong = ~(np.abs(got - expected) <= tolerance * scale)
+    assert not wrong.any(), f"{what}: {got[wrong][0]!r} and {expected[wrong][0]!r} in {wrong.sum()} of {wrong.size} places"
