@@ -56,7 +56,7 @@ def runge_kutta(steps: int) -> hawk.Kernel:
             k3 = growth(state + dt / 2 * k2, alpha, beta, gamma, delta)
             k4 = growth(state + dt * k3, alpha, beta, gamma, delta)
             state = state + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        after = state  # noqa: F841
+        after = state
 
     return advance
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,10 @@ class Fit:
 
 def polynomial(coefficients: list[Real], x: Real) -> Real:
     """The value at x, coefficients from the lowest power up."""
-    return mp.polyval(coefficients[::-1], x)
+    value = mp.mpf(0)
+    for coefficient in reversed(coefficients):
+        value = value * x + coefficient
+    return value
 
 
 def remez(fit: Fit, fixed: list[Real], points: list[Real]) -> tuple[list[Real], list[Real]]:
@@ -57,7 +60,7 @@ def remez(fit: Fit, fixed: list[Real], points: list[Real]) -> tuple[list[Real], 
     count = fit.degree - k + 2
 
     def node(x: Real) -> Node:
-        return x, (fit.target(x) - polynomial(fixed or [mp.mpf(0)], x)) / x**k, abs(fit.weight(x) * x**k)
+        return x, (fit.target(x) - polynomial(fixed, x)) / x**k, abs(fit.weight(x) * x**k)
 
     grid = [node(x) for x in chebyshev_points(fit.interval, 24 * (fit.degree + 2))]
     # at first the weights are equal: the true ones may vanish at a point
@@ -113,8 +116,8 @@ def rounded(number: Real, bits: int) -> float:
     return float(number) if bits == 64 else float(np.float32(float(number)))
 
 
-def solve(fit: Fit) -> tuple[list[float], float]:
-    """The rounded coefficients, lowest power first, and log2 of the largest weighted error."""
+def solve(fit: Fit) -> list[float]:
+    """The rounded coefficients, lowest power first."""
     chosen = [mp.mpf(c) for c in fit.fixed]
     points = chebyshev_points(fit.interval, fit.degree - len(chosen) + 2)
     while len(chosen) <= fit.degree:
@@ -122,10 +125,15 @@ def solve(fit: Fit) -> tuple[list[float], float]:
         best = [mp.mpf(rounded(coefficient, fit.bits)) for coefficient in exact]
         chosen += best[:1] if len(chosen) < 5 else best  # the rounding of high powers matters little
         points.remove(min(points, key=abs))
+    return [float(c) for c in chosen]
+
+
+def error_bits(fit: Fit, coefficients: Sequence[float], count: int = 500) -> float:
+    """log2 of the largest weighted error at `count` points; coefficients from the lowest power up."""
     low, high = map(mp.mpf, fit.interval)
-    grid = [low + (high - low) * (k + mp.mpf(1) / 2) / 500 for k in range(500)]
-    worst = max(abs(fit.weight(x) * (polynomial(chosen, x) - fit.target(x))) for x in grid)
-    return [float(c) for c in chosen], float(mp.log(worst, 2))
+    exact = [mp.mpf(c) for c in coefficients]
+    grid = [low + (high - low) * (k + mp.mpf(1) / 2) / count for k in range(count)]
+    return float(mp.log(max(abs(fit.weight(x) * (polynomial(exact, x) - fit.target(x))) for x in grid), 2))
 
 
 Function = Callable[[Real], Real]
@@ -314,6 +322,10 @@ def cut(number: Real, bits: int) -> Real:
     return mp.fadd(number, 0, prec=bits, rounding="d")
 
 
+def literal(number: float) -> str:
+    return repr(float(number)).replace("e+", "e")
+
+
 def constants() -> str:
     lines = []
     for name, doc, number, widths in SPLITS:
@@ -321,13 +333,13 @@ def constants() -> str:
         for width in widths:
             parts.append(cut(number, width))
             number -= parts[-1]
-        lines.append(f"# {doc}\n{name} = ({', '.join(repr(float(part)) for part in parts)})\n")
+        lines.append(f"# {doc}\n{name} = ({', '.join(map(literal, parts))})\n")
     for name, number in PAIRS:
-        lines.append(f"{name} = ({rounded(number, 64)!r}, {rounded(number, 32)!r})\n")
-    guesses = tuple(4 / 3 * (bias - CBRT_SHIFT) * 2.0**fraction for bias, fraction in ((1023, 52), (127, 23)))
-    lines.append(f"CBRT_GUESS = {guesses!r}  # bits of |x|**(-1/3) + bits of x / 3\n")
-    lines.append(f"ERFC_MIDDLE = {ERFC_MIDDLE!r}  # K of the error function\n")
-    lines.append(f"ERF_LIMIT = {ERF_LIMIT!r}  # in single, erf is 1 from here on\n")
+        lines.append(f"{name} = ({literal(number)}, {literal(rounded(number, 32))})\n")
+    guesses = [4 / 3 * (bias - CBRT_SHIFT) * 2.0**fraction for bias, fraction in ((1023, 52), (127, 23))]
+    lines.append(f"# bits of |x|**(-1/3) + bits of x / 3\nCBRT_GUESS = ({', '.join(map(literal, guesses))})\n")
+    lines.append(f"# K of the error function\nERFC_MIDDLE = {ERFC_MIDDLE!r}\n")
+    lines.append(f"# in single, erf is 1 from here on\nERF_LIMIT = {ERF_LIMIT!r}\n")
     lines.append("# 2/pi in 53-bit integers\n")
     with mp.workprec(1500):
         rest = 2 / mp.pi
@@ -336,7 +348,7 @@ def constants() -> str:
             piece = mp.floor(mp.ldexp(rest, 53))
             pieces.append(float(piece))
             rest = mp.ldexp(rest, 53) - piece
-    lines.append("TWO_OVER_PI_PIECES = (\n" + "".join(f"    {piece!r},\n" for piece in pieces) + ")\n")
+    lines.append("TWO_OVER_PI_PIECES = (\n" + "".join(f"    {literal(piece)},\n" for piece in pieces) + ")\n")
     return "".join(lines)
 
 
@@ -347,9 +359,10 @@ def tables(names: list[str]) -> str:
     parts = ['"""Minimax polynomials, highest power first. Written by tools/coefficients.py; do not edit."""\n']
     for fit in FITS:
         if fit.name not in texts or not names or any(fit.name.startswith(name) for name in names):
-            coefficients, error = solve(fit)
+            coefficients = solve(fit)
+            error = error_bits(fit, coefficients)
             print(f"{fit.name}: error 2**{error:.1f}", flush=True)
-            rows = "".join(f"    {c!r},\n" for c in coefficients[::-1])
+            rows = "".join(f"    {literal(c)},\n" for c in coefficients[::-1])
             low, high = map(float, fit.interval)
             texts[fit.name] = f"# {fit.doc}; [{low:.4g}, {high:.4g}]; error 2**{error:.1f}\n{fit.name} = (\n{rows})\n"
         parts.append(texts[fit.name])

@@ -1,6 +1,7 @@
 """eagle: kernels over batches, as graphs, differentiated as a whole."""
 
-from . import calls, diff, errors, exec, plan
+from . import calls as calls  # it runs the calls of kernels
+from . import diff, errors, exec, plan
 from .errors import Busy
 from .graph import Graph
 from .plan import auto as deploy

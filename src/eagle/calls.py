@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from hawk.codegen.launch import slots
+from hawk.codegen.frame import slots
 from hawk.ir.program import PER_SAMPLE, Argument, Role
 from hawk.ir.types import PRECISIONS
 from hawk.kernel import Kernel, runs_calls
@@ -72,8 +72,8 @@ class Function:
         for a in absent:
             if a.name in self._read:
                 raise ArgumentError(
-                    f"{name}: {a.name} is {described(a)} and read before it is written, so it is not allocated: pass an "
-                    f"array, {a.name}=..., which is written in place"
+                    f"{name}: {a.name} is {described(a)} and read before it is written, so it is not allocated: pass "
+                    f"an array, {a.name}=..., which is written in place"
                 )
         return given
 
@@ -144,7 +144,7 @@ def _converted(where: str, argument: Argument, value: object) -> object:
     if argument.role is Role.PARAM or argument.role in WRITTEN:
         return value
     array = _numbers(where, argument, value)
-    return np.require(array, requirements="CA") if argument.role is Role.TABLE else array
+    return np.require(array, requirements=("C", "A")) if argument.role is Role.TABLE else array
 
 
 def _numbers(where: str, argument: Argument, value: object) -> Array:

@@ -10,7 +10,7 @@ from typing import final
 import hawk
 from hawk.artifact import Bundle, Plugin
 from hawk.codegen.compile import Entry, host_compiler
-from hawk.codegen.launch import slots, tape_bytes
+from hawk.codegen.frame import slots, tape_bytes
 from hawk.diff import Vjp
 from hawk.ir.program import Program, Role
 from hawk.ir.types import precision

@@ -216,7 +216,9 @@ def _other_sample_axis(argument: Argument, array: Array) -> str:
     other = replace(argument, samples_first=not argument.samples_first)
     if argument.role not in PER_SAMPLE or not argument.shape or not _has_shape(other, array):
         return ""
-    end, axes, mark = ("first", "-1, 0", "samples_last") if argument.samples_first else ("last", "0, -1", "samples_first")
+    end, axes, mark = "last", "0, -1", "samples_first"
+    if argument.samples_first:
+        end, axes, mark = "first", "-1, 0", "samples_last"
     return (
         f". The sample axis comes {end}: pass np.moveaxis({argument.name}, {axes}), a view that needs no copy, or mark "
         f"it hawk.{mark}(...) in the kernel"
@@ -232,6 +234,8 @@ def _overlaps_itself(array: Array) -> bool:
 
 def param_value(where: str, argument: Argument, value: object) -> Array:
     """A param's value as an array of its own: what is bound later changes nothing."""
+    if type(value) is float and argument.type is Type.F64 and not argument.shape:
+        return np.array(value)
     try:
         given = np.asarray(value)
     except ValueError:

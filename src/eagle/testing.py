@@ -142,10 +142,11 @@ class _Trial:
     atol: float
 
     def direction(self, at: Array) -> Array:
-        """Random; of the size that the values typically have, and for those above 1 of the root of it."""
+        """Random; below 1 of the size that the values typically have, above 1 growing less than they do."""
         size = np.abs(at)
         typical = np.clip(np.mean(size) if np.any(size) else 1.0, self.shortest, 1.0)
-        return self.rng.standard_normal(at.shape) * np.where(size > 1.0, np.sqrt(size), typical)
+        large = np.maximum(np.sqrt(size), self.shortest * size)
+        return self.rng.standard_normal(at.shape) * np.where(size > 1.0, large, typical)
 
     def seeds(self, outputs: Values) -> Values:
         return {k: self.rng.standard_normal(v.shape).astype(v.dtype) for k, v in outputs.items()}

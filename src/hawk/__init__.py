@@ -16,11 +16,12 @@ from .language import (
     UInt32,
     Vector,
     bounded,
+    custom_derivative,
     samples_first,
     samples_last,
 )
 
 __all__ = [
     "Bool", "Int32", "Kernel", "KernelError", "Matrix", "Mutable", "Param", "Scalar", "Table", "Terminated", "UInt32",
-    "Vector", "artifact", "bounded", "build", "diff", "kernel", "load", "math", "samples_first", "samples_last",
+    "Vector", "artifact", "bounded", "build", "custom_derivative", "diff", "kernel", "load", "math", "samples_first", "samples_last",
 ]  # fmt: skip

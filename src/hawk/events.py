@@ -1,41 +1,46 @@
 """Runs that stop inside their last step, where the stop rule begins to hold.
 
 A stop rule is a comparison of reals, or comparisons joined by `and` and `or`. The difference of a comparison's
-sides, taken so that it falls below 0 where the comparison holds, is its guard g. From the state before the last
-step, g(step(state, tau)) is followed over tau in (0, dt]: its root is bracketed and closed in on by regula falsi
-(the Illinois variant: Dowell & Jarratt, BIT 11, 1971), then by bisection, until no number lies inside.
+sides, taken so that it is below 0 where the comparison holds, is its guard g. From the state before the last
+step, g(step(state, tau)) is followed over tau in [0, dt]: its root is bracketed and closed in on by regula falsi
+(the Illinois variant: Dowell & Jarratt, BIT 11, 1971), then by bisection, until no number lies between its ends.
+A guard that crosses 0 and back again inside one step is not seen.
 
-The root itself is not differentiated. Its last Newton step is: tau - g/g', with tau and g' held fixed, has the
-value of the root and the derivative of the implicit function theorem, d tau = -dg/g' (Chen, Amos & Nickel,
-"Learning Neural Event Functions for Ordinary Differential Equations", ICLR 2021). So the tolerance of the root
-does not limit the accuracy of a gradient.
+The search is not differentiated. From the root it found, two steps of the chord method, tau - (g - [g]) / [g'],
+where brackets hold a value fixed, change no value and have the derivatives of the implicit function theorem:
+d tau = -dg/g' after the first (Chen, Amos & Nickel, "Learning Neural Event Functions for Ordinary Differential
+Equations", ICLR 2021), the second derivatives after the other. So the tolerance of the root does not limit the
+accuracy of a gradient.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
+
+import numpy as np
 
 from .diff.activity import active_values
 from .diff.forward import Forward
 from .ir.build import Builder
 from .ir.definition import Definition
 from .ir.passes import drop_dead, freeze, simplify
-from .ir.program import Argument, Instr, Place, Program, Region, Role, Span, Value
+from .ir.program import Argument, Place, Program, Region, Role, Span, Value
 from .ir.types import Type
 from .run import Loop, emit_loop, inline, run_program
 
 STATUS = "_status"  # Mutable I32: how the stop was located
 RULE = "_rule"  # Mutable I32: which comparison of the stop rule began to hold, counted from 0; -1 for none
 
-EVENT, NO_CROSSING, GRAZING, TIE = 2, 3, 4, 5  # as eagle.Status numbers them
+EVENT, NO_CROSSING, GRAZING, TIE, JUMP = 2, 3, 4, 5, 6  # as eagle.Status numbers them
 
 _FALSI = 24  # trips of regula falsi before bisection takes over
 _TRIPS = 160  # enough to bisect any bracket of doubles to nothing
 _HALVINGS = 40  # of the step, in search of a place where the guard has the sign of before the event
-_FLAT = 1e-10  # a slope that would change the guard by less than this share over the step is none
-_SAME = 1e-14  # of the step: closer than this, two crossings are at one time
+_JUMP = 1e-3  # a guard that is this share of its change over the step away from 0 at its root has none
+_SAME = 64  # units in the last place of the step: closer than this, two crossings are at one time
 
 
 class NoSmoothCrossing(ValueError):
@@ -58,6 +63,15 @@ class _Rule:
     number: int = -1
 
 
+@dataclass(frozen=True, slots=True)
+class _Crossing:
+    """Where a rule begins to hold: in [0, dt]; -inf if it held all along, inf if it does not hold at dt."""
+
+    time: Value
+    which: Value  # the comparison that makes it
+    tied: Value  # whether another makes it at the same time
+
+
 @final
 class EventRun(Definition):
     """The run of a step, each sample stopped where its stop rule begins to hold.
@@ -70,7 +84,7 @@ class EventRun(Definition):
         super().__init__(f"{step.name}_event_run")
         self.step = step
         self.time_step = time_step
-        _stop_rule(step.program(step.precisions[0]))  # an unfit rule is an error here
+        _StopRule.of(step.program(step.precisions[0]), time_step)  # an unfit rule is an error here
 
     @property
     def precisions(self) -> tuple[Type, ...]:
@@ -91,33 +105,59 @@ class EventRun(Definition):
         return freeze(drop_dead(simplify(program, pins=False)))
 
 
-def _stop_rule(step: Program) -> tuple[_Rule, list[Instr]]:
-    """The stop rule as a tree and its comparisons, each turned so that it holds where left < right."""
-    made = {r: i for i in step.body for r in i.results}
-    flag = next((v for p, v in step.outputs if step.argument(p.argument).role is Role.TERMINATED), None)
-    comparisons: list[Instr] = []
+@dataclass(frozen=True, slots=True)
+class _StopRule:
+    """A stop rule as a tree, and its comparisons, each turned so that it holds where left < right."""
 
-    def read(value: Value, negated: bool) -> _Rule:
-        instr = made.get(value)
+    tree: _Rule
+    comparisons: tuple[tuple[Value, Value], ...]
+
+    @staticmethod
+    def of(step: Program, time_step: str) -> _StopRule:
+        """Raises NoSmoothCrossing, with the user's line, for a rule that is no crossing of reals."""
+        flag = next((v for p, v in step.outputs if step.argument(p.argument).role is Role.TERMINATED), None)
+        if flag is None:
+            raise NoSmoothCrossing(step.name, "the kernel sets no Terminated", None)
+        reader = _RuleReader(step)
+        rule = _StopRule(reader.read(flag, False, None), tuple(reader.comparisons))
+        moving = active_values(step.body, [v for p, v in step.inputs if p.argument == time_step], frozenset())
+        if not any(side in moving for sides in rule.comparisons for side in sides):
+            what = f"its comparisons do not depend on {time_step}, the length of the step that sets it"
+            raise NoSmoothCrossing(step.name, what, reader.made[flag].span)
+        return rule
+
+
+class _RuleReader:
+    """Reads a stop rule from the instruction that makes it back to its comparisons."""
+
+    def __init__(self, step: Program) -> None:
+        self._name = step.name
+        self.made = {r: i for i in step.body for r in i.results}
+        self.comparisons: dict[tuple[Value, Value], int] = {}
+
+    def read(self, value: Value, negated: bool, span: Span | None) -> _Rule:
+        instr = self.made.get(value)
         if instr is None:
-            raise NoSmoothCrossing(step.name, "it is read from a plane or carried", None)
+            raise NoSmoothCrossing(self._name, "it depends on a flag that the step reads", span)
         if instr.op == "not":
-            return read(instr.args[0], not negated)
+            return self.read(instr.args[0], not negated, instr.span)
         if instr.op in ("and", "or"):
             op = instr.op if not negated else {"and": "or", "or": "and"}[instr.op]
-            return _Rule(op, tuple(read(a, negated) for a in instr.args))
+            return _Rule(op, tuple(self.read(a, negated, instr.span) for a in instr.args))
         if instr.op not in ("lt", "le", "gt", "ge"):
-            raise NoSmoothCrossing(step.name, f"it is made by {instr.op!r}", instr.span)
+            raise NoSmoothCrossing(self._name, f"it depends on {_AS_WRITTEN.get(instr.op, instr.op)}", instr.span)
         if not instr.args[0].type.is_real:
-            raise NoSmoothCrossing(step.name, f"it compares {instr.args[0].type.value} values", instr.span)
+            raise NoSmoothCrossing(self._name, f"it compares {instr.args[0].type.value} values", instr.span)
         less = (instr.op in ("lt", "le")) is not negated
-        left, right = instr.args if less else (instr.args[1], instr.args[0])
-        comparisons.append(Instr("lt", (left, right), instr.results, span=instr.span))
-        return _Rule("comparison", (), len(comparisons) - 1)
+        sides = instr.args if less else instr.args[::-1]
+        return _Rule("comparison", (), self.comparisons.setdefault((sides[0], sides[1]), len(self.comparisons)))
 
-    if flag is None:
-        raise NoSmoothCrossing(step.name, "the kernel has no Terminated", None)
-    return read(flag, False), comparisons
+
+_AS_WRITTEN = {
+    "eq": "==", "ne": "!=", "xor": "the difference of two flags", "select": "a choice between two flags",
+    "if": "what one branch of an `if` sets", "loop": "what a loop sets", "cast": "a number taken as a flag",
+    "const": "a constant",
+}  # fmt: skip
 
 
 class _Refinement:
@@ -127,17 +167,19 @@ class _Refinement:
         self._b = b
         self._loop = loop
         self._step = loop.step
+        self._rule = _StopRule.of(loop.step, time_step)
         self._dt_place = Place(time_step, 0)
-        if self._dt_place not in loop.inputs:
-            raise NoSmoothCrossing(loop.step.name, f"the step does not depend on its time step {time_step}", None)
         self._dt = loop.inputs[self._dt_place]
-        self._rule, self._comparisons = _stop_rule(loop.step)
+        self._eps = float(np.finfo(self._dt.type.dtype).eps)
 
     def _real(self, number: float) -> Value:
         return self._b.const(number, self._dt.type)
 
     def _int(self, number: int) -> Value:
         return self._b.const(number, Type.I32)
+
+    def _false(self) -> Value:
+        return self._b.const(False, Type.BOOL)
 
     def _stepped(self, tau: Value) -> tuple[dict[Place, Value], dict[Value, Value]]:
         """The last step again, `tau` long."""
@@ -146,11 +188,7 @@ class _Refinement:
     def _guards(self, tau: Value) -> list[Value]:
         """g of every comparison after a step of `tau`: below 0 where it holds."""
         _, env = self._stepped(tau)
-        return [self._guard(env, c) for c in self._comparisons]
-
-    def _guard(self, env: dict[Value, Value], comparison: Instr) -> Value:
-        left, right = (env.get(a, a) for a in comparison.args)
-        return self._b("sub", left, right)
+        return [self._b("sub", env[left], env[right]) for left, right in self._rule.comparisons]
 
     def run(self, status: Value, rule: Value) -> tuple[dict[Place, Value], Value, Value]:
         """The state at the events, the statuses and the rules; samples that go on keep what they have."""
@@ -167,123 +205,133 @@ class _Refinement:
 
     def _located(self, places: list[Place]) -> list[Value]:
         """For a sample that has stopped: its state at the event, its status, its rule."""
-        b = self._b
-        at_start, at_end = self._guards(self._real(0.0)), self._guards(self._dt)
-        times = [self._crossing(k, g0, g1) for k, (g0, g1) in enumerate(zip(at_start, at_end, strict=True))]
-        tau, winner = self._combined(self._rule, times)
-        crossed = b("and", b("gt", tau, self._real(0.0)), b("le", tau, self._dt))
-        change = b("sub", self._picked(at_start, winner), self._picked(at_end, winner))
+        b, zero = self._b, self._real(0.0)
+        sides = list(zip(self._guards(zero), self._guards(self._dt), strict=True))
+        times, changes = zip(*(self._crossing(k, *ends) for k, ends in enumerate(sides)), strict=True)
+        first = self._combined(self._rule.tree, times)
+        crossed = b("and", b("ge", first.time, zero), b("le", first.time, self._dt))
         with b.block() as body:
-            newton, flat = self._newton(b("detach", tau), winner, change)
-            outcome = b.select(self._tied(times, tau), self._int(TIE), self._int(EVENT))
-            outcome = b.select(flat, self._int(GRAZING), outcome)
+            length, smooth = self._root_and_derivatives(b("detach", first.time), first.which, changes)
+            outcome = b.select(first.tied, self._int(TIE), smooth)
         nowhere = (self._dt, self._int(NO_CROSSING), self._int(-1))
-        found = b.if_(crossed, Region((), tuple(body), (newton, outcome, winner)), Region((), (), nowhere))
+        found = b.if_(crossed, Region((), tuple(body), (length, outcome, first.which)), Region((), (), nowhere))
         length, status, which = found
         ends, _ = self._stepped(length)
         return [*(ends.get(p, self._loop.ends[p]) for p in places), status, which]
 
-    def _newton(self, tau: Value, winner: Value, change: Value) -> tuple[Value, Value]:
-        """The root after one more Newton step from `tau`, with its derivative; and whether the guard is flat there."""
+    def _root_and_derivatives(self, root: Value, which: Value, changes: Sequence[Value]) -> tuple[Value, Value]:
+        """`root`, by the value of which nothing changes, as a function of all that its guard depends on; and how
+        it was found: EVENT, GRAZING or JUMP."""
         b = self._b
-        g, slope = self._slope(tau, winner)
-        flat = b("le", b("abs", b("mul", slope, self._dt)), b("mul", self._real(_FLAT), b("abs", change)))
-        steep = b("detach", b.select(flat, self._real(math.inf), slope))
-        return b("sub", tau, b("div", g, steep)), flat
+        g, slope = self._slope(root, which)
+        change = b("abs", self._picked(changes, which))
+        size = b("abs", slope)
+        near = b("le", b("abs", g), b("mul", self._real(_JUMP), change))
+        near = b("and", near, b("lt", size, self._real(math.inf)))
+        steep = b("gt", b("mul", size, self._dt), b("mul", self._real(math.sqrt(self._eps)), change))
+        smooth = b.select(steep, self._int(EVENT), self._int(GRAZING))
+        slope = b("detach", b.select(b("and", near, steep), slope, self._real(math.inf)))
+        for _ in range(2):
+            root = b("sub", root, b("div", b("sub", g, b("detach", g)), slope))
+            g = self._picked(self._guards(root), which)
+        return root, b.select(near, smooth, self._int(JUMP))
 
-    def _crossing(self, k: int, at_start: Value, at_end: Value) -> Value:
-        """When comparison k begins to hold: in (0, dt]; 0 if it held all along, infinity if it does not hold."""
+    def _crossing(self, k: int, at_start: Value, at_end: Value) -> tuple[Value, Value]:
+        """When comparison k begins to hold, as in `_Crossing`, and by how much its guard falls until dt."""
         b, zero = self._b, self._real(0.0)
-        holds = b("le", at_end, zero)
         with b.block() as body:
-            first, g_first = self._above(k, at_start)
-            root = self._root(k, first, g_first, at_end)
-            began = b.select(b("gt", g_first, zero), root, zero)
-        other = self._real(math.inf)
-        return b.if_(holds, Region((), tuple(body), (began,)), Region((), (), (other,)))[0]
+            start, g_start = self._above(k, at_start)
+            found = self._root(k, start, g_start, at_end)
+            at_once = b.select(b("eq", at_start, zero), zero, self._real(-math.inf))
+            began = b.select(self._is_above(g_start), found, at_once)
+            change = b("sub", g_start, at_end)
+        yields = (began, change)
+        otherwise = (self._real(math.inf), zero)
+        began, change = b.if_(b("le", at_end, zero), Region((), tuple(body), yields), Region((), (), otherwise))
+        return began, change
+
+    def _is_above(self, g: Value) -> Value:
+        """Whether a guard is above 0, and a number."""
+        b = self._b
+        return b("and", b("gt", g, self._real(0.0)), b("lt", g, self._real(math.inf)))
 
     def _above(self, k: int, at_start: Value) -> tuple[Value, Value]:
-        """A time with the guard above 0, and the guard there. Where it is 0 at the start (the event before this
-        one), shorter and shorter steps are tried."""
-        b, zero = self._b, self._real(0.0)
+        """A time with the guard above 0, and the guard there. The start is none where the event before this one
+        was at it: then shorter and shorter steps are tried."""
+        b = self._b
         trip, part, found = Value(Type.I32), Value(self._dt.type), Value(self._dt.type)
         with b.block() as body:
             half = b("mul", part, self._real(0.5))
             g = self._guards(half)[k]
-            again = b("not", b("gt", g, zero))
+            again = b("not", self._is_above(g))
         region = Region((trip, part, found), tuple(body), (again, half, g))
-        unknown = b("eq", at_start, zero)
+        unknown = b("not", self._is_above(at_start))
         trips, where, g = b.loop(self._int(_HALVINGS), unknown, [self._dt, at_start], region)
-        return b.select(b("gt", trips, self._int(0)), where, zero), g
+        return b.select(b("gt", trips, self._int(0)), where, self._real(0.0)), g
 
     def _root(self, k: int, low: Value, g_low: Value, g_high: Value) -> Value:
         """The root of guard k between `low` (above 0) and dt (not above 0), at the end where it holds."""
-        b, zero, half = self._b, self._real(0.0), self._real(0.5)
-        trip = Value(Type.I32)
+        b, zero = self._b, self._real(0.0)
+        trip, side = Value(Type.I32), Value(Type.I32)
         a, ga, c, gc = state = [Value(self._dt.type) for _ in range(4)]
-        side = Value(Type.I32)
         with b.block() as body:
-            middle = b("add", b("mul", half, a), b("mul", half, c))
-            falsi = b("sub", c, b("div", b("mul", gc, b("sub", c, a)), b("sub", gc, ga)))
-            fits = b("and", b("lt", a, falsi), b("lt", falsi, c))
-            early = b("lt", trip, self._int(_FALSI))
-            at = b.select(b("and", fits, early), falsi, middle)
+            at = self._between(a, ga, c, gc, b("lt", trip, self._int(_FALSI)))
             inside = b("and", b("lt", a, at), b("lt", at, c))
             g = self._guards(at)[k]
             up = b("gt", g, zero)  # the root lies beyond: the low end moves up
-            moved = [b.select(up, at, a), b.select(up, g, ga), b.select(up, c, at), b.select(up, gc, g)]
-            # Illinois: an end that stays twice in a row counts half
-            stays = b("eq", side, b.select(up, self._int(1), self._int(-1)))
-            new_ga = b.select(b("and", stays, b("not", up)), b("mul", half, moved[1]), moved[1])
-            new_gc = b.select(b("and", stays, up), b("mul", half, moved[3]), moved[3])
-            following = [
-                b.select(inside, moved[0], a), b.select(inside, new_ga, ga),
-                b.select(inside, moved[2], c), b.select(inside, new_gc, gc),
-            ]  # fmt: skip
+            this_side = b.select(up, self._int(1), self._int(-1))
+            twice = b("eq", side, this_side)  # Illinois: the end that stays put again counts half
+            kept_a, kept_c = (b.select(twice, b("mul", self._real(0.5), end), end) for end in (ga, gc))
+            new = [b.select(up, at, a), b.select(up, g, kept_a), b.select(up, c, at), b.select(up, kept_c, g)]
+            following = [b.select(inside, v, old) for v, old in zip(new, state, strict=True)]
             again = b("and", inside, b("ne", g, zero))
-            new_side = b.select(up, self._int(1), self._int(-1))
-        region = Region((trip, *state, side), tuple(body), (again, *following, new_side))
+        region = Region((trip, *state, side), tuple(body), (again, *following, this_side))
         start = [low, g_low, self._dt, g_high, self._int(0)]
         return b.loop(self._int(_TRIPS), b("ne", g_high, zero), start, region)[3]
 
-    def _combined(self, rule: _Rule, times: list[Value]) -> tuple[Value, Value]:
-        """When the rule begins to hold, and the comparison that makes it: the first of an `or`, the last of an
-        `and`."""
+    def _between(self, a: Value, ga: Value, c: Value, gc: Value, early: Value) -> Value:
+        """Where to look next: the secant's root, kept a little off both ends so that each of them moves; later,
+        or where there is none, the middle."""
+        b = self._b
+        off = b("mul", self._real(self._eps), self._dt)
+        secant = b("sub", c, b("div", b("mul", gc, b("sub", c, a)), b("sub", gc, ga)))
+        secant = b("minimum", b("maximum", secant, b("add", a, off)), b("sub", c, off))
+        fits = b("and", b("lt", a, secant), b("lt", secant, c))
+        middle = b("add", b("mul", self._real(0.5), a), b("mul", self._real(0.5), c))
+        return b.select(b("and", fits, early), secant, middle)
+
+    def _combined(self, rule: _Rule, times: Sequence[Value]) -> _Crossing:
+        """When the rule begins to hold: with the first of an `or`, the last of an `and`."""
         b = self._b
         if rule.op == "comparison":
-            return times[rule.number], self._int(rule.number)
-        (x, kx), (y, ky) = (self._combined(part, times) for part in rule.parts)
-        takes_second = b("lt", y, x) if rule.op == "or" else b("gt", y, x)
-        return b.select(takes_second, y, x), b.select(takes_second, ky, kx)
+            return _Crossing(times[rule.number], self._int(rule.number), self._false())
+        x, y = (self._combined(part, times) for part in rule.parts)
+        second = b("lt", y.time, x.time) if rule.op == "or" else b("gt", y.time, x.time)
+        same = b("mul", self._real(_SAME * self._eps), self._dt)
+        near = b("and", b("le", b("abs", b("sub", x.time, y.time)), same), b("ne", x.which, y.which))
+        return _Crossing(
+            b.select(second, y.time, x.time),
+            b.select(second, y.which, x.which),
+            b("or", near, b.select(second, y.tied, x.tied)),
+        )
 
-    def _tied(self, times: list[Value], tau: Value) -> Value:
-        """Whether another comparison begins to hold at the same time."""
-        b = self._b
-        near = b("mul", self._real(_SAME), self._dt)
-        count = self._int(0)
-        for time in times:
-            same = b("le", b("abs", b("sub", time, tau)), near)
-            count = b("add", count, b.cast(same, Type.I32))
-        return b("gt", count, self._int(1))
-
-    def _picked(self, values: list[Value], winner: Value) -> Value:
+    def _picked(self, values: Sequence[Value], winner: Value) -> Value:
         found = values[0]
         for k, value in enumerate(values[1:], 1):
             found = self._b.select(self._b("eq", winner, self._int(k)), value, found)
         return found
 
-    def _slope(self, tau: Value, winner: Value) -> tuple[Value, Value]:
-        """The winner's guard after a step of `tau`, and its derivative by tau."""
+    def _slope(self, tau: Value, which: Value) -> tuple[Value, Value]:
+        """A guard after a step of `tau`, and its derivative by tau."""
         b, step = self._b, self._step
         inputs = self._loop.inputs | self._loop.previous | {self._dt_place: tau}
-        own = {place: value for place, value in step.inputs}
+        own = dict(step.inputs)
         engine = Forward(step.name, b, active_values(step.body, [own[self._dt_place]], frozenset()), {})
         engine.env.update({value: inputs[place] for place, value in step.inputs})
         engine.tangents[own[self._dt_place]] = self._real(1.0)
         engine.block(step.body)
         guards, slopes = [], []
-        for comparison in self._comparisons:
-            left, right = comparison.args
+        for left, right in self._rule.comparisons:
             guards.append(b("sub", engine.env[left], engine.env[right]))
             slopes.append(b("sub", engine.tangent(left), engine.tangent(right)))
-        return self._picked(guards, winner), self._picked(slopes, winner)
+        return self._picked(guards, which), self._picked(slopes, which)

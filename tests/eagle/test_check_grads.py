@@ -11,8 +11,6 @@ import eagle
 import hawk
 from eagle.errors import ArgumentError, RecordError, UnknownName
 from eagle.testing import GradientCheck, GradientMismatch, Row, check_grads
-from hawk import Mutable, Param, Scalar, Vector
-from hawk import math as hm
 from hawk.diff.partials import PARTIALS, scale
 
 N = 20
@@ -63,21 +61,13 @@ def test_some_inputs_and_some_outputs() -> None:
     assert both.rows[0].computed != 0.0
 
 
-@pytest.mark.parametrize("size", [1e-8, 1e-3, 1.0, 1e3, 1e6])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3, 1e6, 1e12])
 def test_values_of_any_size(size: float) -> None:
-    @hawk.kernel
-    def power(x: Scalar, a: Param, y: Mutable[Scalar]):
-        y = a * x * x * x  # noqa: F841
-
-    check_grads(power, {"x": size * np.linspace(1, 2, N), "a": 1 / size**3}, atol=0.0, quiet=True)
+    check_grads(k.cubic, {"x": size * np.linspace(1, 2, N), "a": 1 / size**3}, atol=0.0, quiet=True)
 
 
 def test_samples_first() -> None:
-    @hawk.kernel
-    def rows(v: hawk.samples_first(Vector[3]), w: Mutable[hawk.samples_first(Vector[3])]):  # type: ignore[valid-type]
-        w = hm.sin(v) * v[0]  # noqa: F841
-
-    assert check_grads(rows, {"v": RNG.standard_normal((N, 3))}, quiet=True).rows[0].shape == (N, 3)
+    assert check_grads(k.by_rows, {"v": RNG.standard_normal((N, 3))}, quiet=True).rows[0].shape == (N, 3)
 
 
 # wrong derivatives
@@ -87,33 +77,30 @@ def test_samples_first() -> None:
 def wrong_cosine(monkeypatch: pytest.MonkeyPatch) -> hawk.Kernel:
     """A kernel with a sine whose derivative is the sine."""
     monkeypatch.setitem(PARTIALS, "sin", lambda c, args, result: (scale(result),))
-
-    @hawk.kernel
-    def faulty(x: Scalar, a: Param, y: Mutable[Scalar]):
-        y = a * hm.sin(x)  # noqa: F841
-
-    return faulty
+    return k.new_kernel(0.0)
 
 
 def test_a_wrong_derivative_is_caught_with_the_table(wrong_cosine: hawk.Kernel) -> None:
     with pytest.raises(GradientMismatch) as mismatch:
         check_grads(wrong_cosine, {"x": RNG.standard_normal(N), "a": 2.0})
     title, head, *lines = str(mismatch.value).splitlines()
-    assert title == "check_grads of faulty, float64, order 1: 2 of 4 WRONG"
+    assert title == "check_grads of fresh, float64, order 1: 2 of 4 WRONG"
     assert head.split() == ["derivative", "shape", "computed", "differences", "error"]
     verdicts = {" ".join(line.split()[:3]): line.split()[-1] for line in lines}
     assert verdicts == {
-        "faulty_vjp by x": "WRONG",
-        "faulty_jvp by x": "WRONG",
-        "faulty_vjp by a": "ok",
-        "faulty_jvp by a": "ok",
+        "fresh_vjp by x": "WRONG",
+        "fresh_jvp by x": "WRONG",
+        "fresh_vjp by a": "ok",
+        "fresh_jvp by a": "ok",
     }
 
 
 def test_a_wrong_derivative_in_a_graph_is_caught(wrong_cosine: hawk.Kernel) -> None:
     x, y, z = RNG.standard_normal((3, N))
     before = [bits(a) for a in (x, y, z)]
-    graph = recorded(("square", k.square, {"x": x, "a": 0.5, "y": y}), ("wrong", wrong_cosine, {"x": y, "a": 2.0, "y": z}))
+    graph = recorded(
+        ("square", k.square, {"x": x, "a": 0.5, "y": y}), ("wrong", wrong_cosine, {"x": y, "a": 2.0, "y": z})
+    )
     with pytest.raises(GradientMismatch, match=r"check_grads of a graph of 2 nodes: 2 of 3 WRONG"):
         check_grads(graph)
     assert [bits(a) for a in (x, y, z)] == before
@@ -264,20 +251,10 @@ def test_what_cannot_be_checked(target: object, arguments: dict, error: type[Exc
 
 
 def test_a_kernel_with_nothing_to_check() -> None:
-    @hawk.kernel
-    def count(n: hawk.Int32, m: Mutable[hawk.Int32], y: Mutable[Scalar]):
-        m = n + 1
-        y = 1.0  # noqa: F841
-
-    with pytest.raises(ArgumentError, match="check_grads of count, float64, order 1: there is no real input"):
-        check_grads(count, {"n": np.arange(3)})
-
-    @hawk.kernel
-    def judge(x: Scalar, m: Mutable[hawk.Bool]):
-        m = x > 0.0  # noqa: F841
-
+    with pytest.raises(ArgumentError, match="check_grads of count_on, float64, order 1: there is no real input"):
+        check_grads(k.count_on, {"n": np.arange(3)})
     with pytest.raises(ArgumentError, match="check_grads: judge has no real output"):
-        check_grads(judge, {"x": np.arange(3.0)})
+        check_grads(k.judge, {"x": np.arange(3.0)})
 
 
 def test_graphs_that_cannot_be_checked() -> None:
@@ -316,8 +293,8 @@ def test_a_read_only_input_cannot_be_moved() -> None:
     with pytest.raises(ArgumentError) as refusal:
         check_grads(graph)
     assert str(refusal.value) == (
-        "check_grads: a is read from a read-only array, which cannot be moved; bind a writable copy, or leave it out of "
-        "wrt="
+        "check_grads: a is read from a read-only array, which cannot be moved; bind a writable copy, or leave it out "
+        "of wrt="
     )
     assert check_grads(graph, wrt=["b"], quiet=True).ok
     assert gradients(graph, {"y": np.ones(N)})["a"][0] == 1.0

@@ -47,7 +47,10 @@ def test_a_plane_between_nodes_is_added_up_seed_first_then_its_readers(mode: str
     outputs = {f"reader{i}": np.zeros(N, mode) for i in range(len(FACTORS))}
     graph = recorded(
         ("wave", k.wave, {"x": x, "y": y}),
-        *((name, k.square, {"x": y, "a": a, "y": out}) for a, (name, out) in zip(FACTORS, outputs.items(), strict=True)),
+        *(
+            (name, k.square, {"x": y, "a": a, "y": out})
+            for a, (name, out) in zip(FACTORS, outputs.items(), strict=True)
+        ),
         mode=mode,
     )
     seeds = {f"{name}.y": wide(rng, mode) for name in outputs}

@@ -167,8 +167,11 @@ def test_a_reverse_for_other_outputs_each_time() -> None:
 # names
 
 
+Named = tuple[eagle.Graph, dict[str, np.ndarray]]
+
+
 @pytest.fixture
-def named() -> tuple[eagle.Graph, dict[str, np.ndarray]]:
+def named() -> Named:
     """Two inputs called x, one of which two nodes read; three params called a."""
     planes = dict(zip("uvyzwo", np.random.default_rng(0).uniform(0.5, 1, (6, N)), strict=True))
     graph = recorded(
@@ -180,7 +183,7 @@ def named() -> tuple[eagle.Graph, dict[str, np.ndarray]]:
     return graph, planes
 
 
-def test_a_name_that_stands_for_several_planes_is_given_by_its_node(named) -> None:
+def test_a_name_that_stands_for_several_planes_is_given_by_its_node(named: Named) -> None:
     graph, planes = named
     u, v = planes["u"], planes["v"]
     grads = gradients(graph, {"both.y": np.ones(N), "third.y": np.ones(N)})
@@ -203,7 +206,7 @@ def test_a_name_that_stands_for_one_plane_has_the_node_for_an_alias() -> None:
     assert "wave.x" not in grads  # it is no input: square writes it
 
 
-def test_total_adds_the_shares_of_one_name_in_node_order(named) -> None:
+def test_total_adds_the_shares_of_one_name_in_node_order(named: Named) -> None:
     graph, _ = named
     grads = gradients(graph, {"both.y": np.ones(N), "third.y": np.ones(N)})
     shares = [grads[f"{node}.a"] for node in ("first", "second", "third")]
@@ -220,7 +223,9 @@ def test_total_of_gradients_that_have_different_shapes() -> None:
         ("shear", k.shear, {"m": np.ones((2, 2, N)), "k": np.eye(2)}),
     )
     grads = gradients(graph, {"w": np.ones((2, N))})
-    with pytest.raises(ValueError, match=r"total\('k'\): the nodes' gradients have different shapes, \[\(2,\), \(2, 2\)\]"):
+    with pytest.raises(
+        ValueError, match=r"total\('k'\): the nodes' gradients have different shapes, \[\(2,\), \(2, 2\)\]"
+    ):
         grads.total("k")
 
 
@@ -242,7 +247,7 @@ def test_gradients_are_a_read_only_mapping() -> None:
     assert isinstance(grads["a"], np.float64)
 
 
-def test_what_each_key_stands_for(named) -> None:
+def test_what_each_key_stands_for(named: Named) -> None:
     graph, _ = named
     grads = gradients(graph, {"third.y": np.ones(N)})
     assert [entry.key for entry in grads.entries] == list(grads)
@@ -284,7 +289,7 @@ def test_an_update_reaches_the_forward_and_the_reverse() -> None:
         assert [bits(grads[key]) for key in grads] == [bits(expected[key]) for key in expected]
 
 
-def test_an_update_of_one_node_or_of_all(named) -> None:
+def test_an_update_of_one_node_or_of_all(named: Named) -> None:
     graph, planes = named
     graph.update({"second.a": 7.0})
     graph.launch()
@@ -359,7 +364,17 @@ def test_integers_bools_a_branch_and_a_loop_that_ends_by_its_data() -> None:
     up = np.array([True, True, True, False, True])
     trips = np.array([10, 10, 10, 10, 0], np.int32)
     y, count, high, done, z = np.zeros(n), np.zeros(n, np.int32), np.zeros(n, bool), np.zeros(n, bool), np.zeros(n)
-    climb = {"x": x, "gain": 1.0, "start": 5, "up": up, "trips": trips, "y": y, "count": count, "high": high, "done": done}
+    climb = {
+        "x": x,
+        "gain": 1.0,
+        "start": 5,
+        "up": up,
+        "trips": trips,
+        "y": y,
+        "count": count,
+        "high": high,
+        "done": done,
+    }
     graph = recorded(
         ("climb", k.climb, climb),
         ("again", k.climb, {**climb, "x": y, "up": high, "trips": count, "y": z, "count": np.zeros(n, np.int32),

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from eagletest import kernels as k
 from eagletest.graphs import Chain, gradients, recorded
-from eagletest.kernels import plan
 from eagletest.numpy_sums import bits
 
-import eagle
+import hawk
 from eagle.diff import Reverse, reverse
 from eagle.errors import RecordError, SeedError
 
@@ -203,15 +202,15 @@ def test_records_say_what_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kernel", "planes", "copies"),
+    ("kernel", "copies"),
     [
-        (k.squared, {"s": 1}, 1),  # its derivative reads the old value
-        (k.raised, {"s": 1}, 0),  # it does not
-        (k.spend, {"x": 1, "b": 1, "loss": 1}, 1),
+        (k.squared, 1),  # its derivative reads the old value
+        (k.raised, 0),  # it does not
+        (k.spend, 1),  # of b alone
     ],
 )
-def test_an_overwritten_plane_is_copied_once_and_only_if_needed(kernel, planes, copies: int) -> None:
-    graph = recorded(("in place", kernel, {name: np.ones(N) for name in planes}))
+def test_an_overwritten_plane_is_copied_once_and_only_if_needed(kernel: hawk.Kernel, copies: int) -> None:
+    graph = recorded(("in place", kernel, {a.name: np.ones(N) for a in kernel.program().arguments}))
     graph.launch()
     assert graph.record.nbytes == 8 * N * copies
 
@@ -328,7 +327,10 @@ def test_a_gradient_that_is_the_seed_is_a_copy_of_it() -> None:
         ({"wave.y": "ones"}, "the seed of wave.y is no array of real numbers: found str"),
         ({"wave.y": None}, "the seed of wave.y is no array of real numbers: found NoneType"),
         ({"wave.y": [[1.0], []]}, "the seed of wave.y is no array of real numbers: found list"),
-        ({"wave.y": np.ones(N, complex)}, "the seed of wave.y is no array of real numbers: found an array of complex128"),
+        (
+            {"wave.y": np.ones(N, complex)},
+            "the seed of wave.y is no array of real numbers: found an array of complex128",
+        ),
         (["wave.y"], 'seeds maps outputs to arrays, {"y": dJ_dy}, found list'),
         (np.ones(N), 'seeds maps outputs to arrays, {"y": dJ_dy}, found ndarray'),
     ],
@@ -398,5 +400,3 @@ def test_no_seed_at_all_is_an_objective_of_nothing() -> None:
     grads = gradients(c.graph, {})
     np.testing.assert_array_equal(grads["x"], np.zeros(N))
     assert grads["a"] == 0.0
-    assert plan(k.square).vjp is not None
-    assert isinstance(eagle.diff.reverse(c.graph.record, {}), eagle.diff.Gradients)

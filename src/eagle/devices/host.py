@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from hawk.codegen.launch import BLOCK
+from hawk.codegen.frame import BLOCK
 from hawk.ir.program import PER_SAMPLE, Argument, Role
 
 from .._native import Executor, Slot

@@ -202,6 +202,9 @@ class GraphRecord(Record):
 
         return Reverser(self.recorder, vjps, strict)(self, seeds)
 
+    @abstractmethod
+    def keep(self) -> GraphRecord: ...
+
     @property
     @abstractmethod
     def primals_are_shared(self) -> bool:

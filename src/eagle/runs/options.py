@@ -19,6 +19,7 @@ class Status(IntEnum):
     NO_CROSSING = 3
     GRAZING = 4
     TIE = 5
+    JUMP = 6
 
     @property
     def message(self) -> str:
@@ -32,6 +33,7 @@ _MESSAGES = {
     Status.NO_CROSSING: "its stop rule held at the end of its last step, but does not begin to hold inside that step",
     Status.GRAZING: "its stop rule is touched, not crossed: the time of the event has no derivative",
     Status.TIE: "two of its stop rules begin to hold at one time: the time of the event has no single derivative",
+    Status.JUMP: "its stop rule begins to hold at a jump, or a slope without bound: the time of the event has no derivative",
 }
 
 

@@ -277,7 +277,7 @@ class Runner:
 
 def check_differentiable(name: str, statuses: Array) -> None:
     """Raise EventError for a sample whose event has no derivative."""
-    for status in (Status.GRAZING, Status.TIE):
+    for status in (Status.GRAZING, Status.TIE, Status.JUMP):
         found = np.flatnonzero(statuses == status)
         if found.size:
             raise EventError(

@@ -19,7 +19,7 @@ from .launch import emit_launch
 from .target import Target, host, lanes, machine
 
 # Raise when emitted code changes for the same IR: old objects must not be found.
-GENERATION = "3"
+GENERATION = "4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +116,14 @@ def _symbol(key: str) -> str:
 
 
 def optimised(source: str, target: Target) -> llvm.ModuleRef:
-    """Parse and clean up. The code is vector code already, so three passes do what can be done: LLVM's whole
-    pipelines took five times as long for no gain."""
+    """Parse and clean up. The code is vector code without a repeated instruction already, so two passes do what
+    can be done: LLVM's whole pipelines took five times as long for no gain."""
     module = llvm.parse_assembly(source)
     module.triple = target.triple
     module.data_layout = str(machine(target).target_data)
     builder = llvm.create_pass_builder(machine(target), llvm.create_pipeline_tuning_options(speed_level=2))
     passes = llvm.create_new_module_pass_manager()
     passes.add_instruction_combine_pass()
-    passes.add_new_gvn_pass()
     passes.add_simplify_cfg_pass()
     passes.run(module, builder)
     return module

@@ -233,7 +233,8 @@ class LlvmLanes(Lanes):
         before, inside, after = self.f.block, self.f.fresh("rare"), self.f.fresh("usual")
         self.f.branch(self.any(mask), inside, after)
         self.f.start(inside)
-        mixed = self.select(mask, slow(), usual)
+        with self.f.scope():
+            mixed = self.select(mask, slow(), usual)
         end = self.f.block
         self.f.jump(after)
         self.f.start(after)

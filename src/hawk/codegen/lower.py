@@ -206,6 +206,8 @@ class Lowering:
                 self._if(instr)
             elif instr.op == "loop":
                 self._loop(instr)
+            elif instr.op == "custom":
+                self.lanes.update((r, self.lane(a)) for r, a in zip(instr.results, instr.args, strict=False))
             elif instr.op in ("load", "store"):
                 self._tape(instr)
             elif instr.op == "scatter":
@@ -334,8 +336,9 @@ class Lowering:
         before, inside, after = self.f.block, self.f.fresh("side"), self.f.fresh("joined")
         self.f.branch(self._wide[64].any(mask), inside, after)
         self.f.start(inside)
-        self.block(region.body)
-        values = [self.lane(y) for y in region.yields]
+        with self.f.scope():
+            self.block(region.body)
+            values = [self.lane(y) for y in region.yields]
         end = self.f.block
         self.f.jump(after)
         self.f.start(after)
@@ -348,8 +351,9 @@ class Lowering:
         sides: list[tuple[list[Operand], str]] = []
         for region, label in zip(instr.regions, labels, strict=True):
             self.f.start(label)
-            self.block(region.body)
-            sides.append(([self.lane(y) for y in region.yields], self.f.block))
+            with self.f.scope():
+                self.block(region.body)
+                sides.append(([self.lane(y) for y in region.yields], self.f.block))
             self.f.jump(after)
         self.f.start(after)
         for k, result in enumerate(instr.results):
@@ -382,11 +386,12 @@ class Lowering:
         carried = [Operand(v.type, f"%{f.fresh('c')}") for v in starts]
         self.scalars[region.params[0]] = trip
         self.lanes.update(zip(region.params[1:], carried, strict=True))
-        self.block(region.body)
-        following = [self.lane(y) for y in region.yields[1:]]
-        step = f.value("i32", f"add {trip}, 1")
-        end = f.block
-        f.branch(f.value("i1", f"icmp slt {step}, {limit.text}"), head, after)
+        with f.scope():
+            self.block(region.body)
+            following = [self.lane(y) for y in region.yields[1:]]
+            step = f.value("i32", f"add {trip}, 1")
+            end = f.block
+            f.branch(f.value("i1", f"icmp slt {step}, {limit.text}"), head, after)
         starts_all, back = [Operand("i32", "0"), *starts], [step, *following]
         for slot, name, start, value in zip(slots, [trip, *carried], starts_all, back, strict=True):
             f.fill(slot, f"{name.text} = {phi_text([(start, before), (value, end)])}")
@@ -413,14 +418,15 @@ class Lowering:
         self.mask = active
         self.scalars[region.params[0]] = trip
         self.lanes.update(zip(region.params[1:], carried, strict=True))
-        self.block(region.body)
-        more, *following = (self.lane(y) for y in region.yields)
-        step = f.value("i32", f"add {trip}, 1")
-        counted = m.select(active, m.broadcast(step), trips)
-        following = [v if v == c else m.select(active, v, c) for v, c in zip(following, carried, strict=True)]
-        still = m.both(m.both(active, more), m.compare("icmp slt", m.broadcast(step), limit))
-        end = f.block
-        f.branch(m.any(still), head, after)
+        with f.scope():
+            self.block(region.body)
+            more, *following = (self.lane(y) for y in region.yields)
+            step = f.value("i32", f"add {trip}, 1")
+            counted = m.select(active, m.broadcast(step), trips)
+            following = [v if v == c else m.select(active, v, c) for v, c in zip(following, carried, strict=True)]
+            still = m.both(m.both(active, more), m.compare("icmp slt", m.broadcast(step), limit))
+            end = f.block
+            f.branch(m.any(still), head, after)
         back = [step, still, counted, *following]
         starts_all = [Operand("i32", "0"), first, zero, *starts]
         for slot, name, start, value in zip(slots, [trip, *phis], starts_all, back, strict=True):
@@ -462,5 +468,6 @@ def _weight(body: Sequence[Instr]) -> int:
     total = 0
     for instr in body:
         total += 10 if instr.op in ELEMENTARY else 4 if instr.op in ("div", "sqrt") else 1
-        total += sum(_weight(r.body) for r in instr.regions) + (100 if instr.op == "loop" else 0)
+        if instr.op != "custom":
+            total += sum(_weight(r.body) for r in instr.regions) + (100 if instr.op == "loop" else 0)
     return total

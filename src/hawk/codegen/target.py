@@ -81,7 +81,8 @@ def _peak(body: tuple[Instr, ...], alive: set[Value], uniform: set[Value]) -> in
         if instr.results and instr.results[0] in uniform:
             continue
         alive.difference_update(instr.results)
-        inner = [_peak(r.body, alive | set(r.yields), uniform) for r in instr.regions]
+        regions = instr.regions if instr.op != "custom" else ()
+        inner = [_peak(r.body, alive | set(r.yields), uniform) for r in regions]
         alive.update(a for a in instr.args if a not in uniform)
         peak = max(peak, len(alive), *inner, 0)
     return peak

@@ -6,7 +6,8 @@ Text is several times faster to make than builder objects, and it is what a gold
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 
@@ -30,6 +31,10 @@ def phi_text(incoming: Sequence[tuple[Operand, str]]) -> str:
     return f"phi {incoming[0][0].type} {edges}"
 
 
+# Instructions whose result depends on more than their text; and so does what reads memory under a mask.
+_MEMORY = ("load", "phi", "alloca")
+
+
 class Function:
     """The lines of one function: fresh names, labels, instructions."""
 
@@ -41,6 +46,7 @@ class Function:
         self.declarations: set[str] = set()
         self.globals: dict[str, str] = {}
         self.block = ""
+        self._known: list[dict[str, Operand]] = [{}]  # what is computed already, one dict a scope
         self.start("entry")
 
     def fresh(self, stem: str = "t") -> str:
@@ -55,11 +61,26 @@ class Function:
     def line(self, text: str) -> None:
         self._lines.append(f"  {text}")
 
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Blocks that control may not pass through: what they compute is not known after them."""
+        self._known.append({})
+        try:
+            yield
+        finally:
+            self._known.pop()
+
     def value(self, type: str, text: str) -> Operand:
-        """An instruction with a result of `type`."""
+        """An instruction with a result of `type`. One that was computed in this scope is not computed again."""
+        for known in reversed(self._known):
+            if text in known:
+                return known[text]
         name = f"%{self.fresh()}"
         self._lines.append(f"  {name} = {text}")
-        return Operand(type, name)
+        result = Operand(type, name)
+        if not text.startswith(_MEMORY) and "@llvm.masked" not in text:
+            self._known[-1][text] = result
+        return result
 
     def call(self, result: str, function: str, args: Sequence[Operand]) -> Operand:
         """Call an intrinsic; declares it."""

@@ -218,7 +218,7 @@ def _vjp(derivative: Vjp, program: Program) -> Program:
             inputs.append((Place(adjoint_name(place.argument), place.component), seed_value))
             engine.give(value, seed_value)
     engine.transpose(program.body)
-    found = {place: engine.adjoints[v] for place, v in program.inputs if v in engine.adjoints}
+    found = {place: engine.adjoints[v].value for place, v in program.inputs if v in engine.adjoints}
     outputs_ = []
     for wanted in wrt:
         a = program.argument(wanted)

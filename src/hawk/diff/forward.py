@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from ..ir.build import Builder
 from ..ir.program import Instr, Region, Value
 from ..ir.types import Type
+from .custom import custom_slopes
 from .errors import no_rule
-from .partials import PARTIALS, Calculus, note_constant
+from .partials import PARTIALS, STEEP, Calculus, Linear, Scale, note_constant, steep
 
 Tangents = dict[Value, Value]
 
@@ -30,6 +31,7 @@ class Forward:
         self.env: dict[Value, Value] = {}
         self.tangents: Tangents = {}
         self.stored: set[str] = set()
+        self._steep: set[Value] = set()  # whose tangent may be infinite
 
     def block(self, body: Sequence[Instr]) -> None:
         for instr in body:
@@ -38,6 +40,8 @@ class Forward:
                 self._if(instr)
             elif instr.op == "loop":
                 self._loop(instr)
+            elif instr.op == "custom":
+                self._custom(instr)
             else:
                 self._scalar(instr)
 
@@ -50,10 +54,19 @@ class Forward:
         b = self._b
         b.frozen = instr.frozen
         types = [r.type for r in instr.results]
-        new = b.emit(instr.op, [self.env[a] for a in instr.args], types, instr.attr)
+        new = b.emit(instr.op, [self.env[a] for a in instr.args], types, instr.attr, instr.regions)
         b.frozen = False
         self.env.update(zip(instr.results, new, strict=True))
         note_constant(self._constants, b.body[-1])
+
+    def _custom(self, instr: Instr) -> None:
+        self._clone(instr)
+        if self.tangents.keys().isdisjoint(instr.args):
+            return
+        for result, argument, slope in custom_slopes(self._b, instr, self.env):
+            if argument in self.tangents:
+                term, total = slope(self._b, self.tangents[argument]), self.tangents.get(result)
+                self.tangents[result] = term if total is None else self._b("add", total, term)
 
     def _scalar(self, instr: Instr) -> None:
         if instr.op == "scatter":  # a derivative writes tangents only, not the primal's outputs
@@ -85,11 +98,20 @@ class Forward:
         args = tuple(self.env[a] for a in instr.args)
         linears = row(Calculus(self._b, self._constants), args, self.env[instr.result])
         total: Value | None = None
+        if instr.op in STEEP or not self._steep.isdisjoint(instr.args):
+            self._steep.add(instr.result)
         for arg, linear in zip(instr.args, linears, strict=True):
             if linear is not None and arg in self.tangents:
-                term = linear(self._b, self.tangents[arg])
+                term = self._term(linear, arg)
                 total = term if total is None else self._b("add", total, term)
         return total if total is not None else self._b.const(0.0, instr.result.type)
+
+    def _term(self, linear: Linear, arg: Value) -> Value:
+        """A tangent through a linear map; one that may be infinite, times a factor of exactly 0, is nothing."""
+        tangent = self.tangents[arg]
+        if isinstance(linear, Scale) and arg in self._steep:
+            return steep(tangent)(self._b, linear.factor)
+        return linear(self._b, tangent)
 
     def _if(self, instr: Instr) -> None:
         moving = [k for k, r in enumerate(instr.results) if r in self._active]

@@ -96,7 +96,7 @@ def primal_loop(engine: Reverse, instr: Instr) -> None:
 
 def transpose_loop(engine: Reverse, instr: Instr) -> None:
     """Emit the loop's reverse and give its adjoints to what it read."""
-    seeds = {k: engine.adjoints.pop(r) for k, r in enumerate(instr.results[1:]) if r in engine.adjoints}
+    seeds = {k: engine.adjoints.pop(r).value for k, r in enumerate(instr.results[1:]) if r in engine.adjoints}
     if not seeds and not engine.scatters(instr):
         return
     _LoopReverse(engine, instr).run(seeds)
@@ -233,7 +233,7 @@ class _LoopReverse:
         for k, adjoint in zip(self._varying, state, strict=False):
             engine.give(region.yields[1 + k], adjoint)
         engine.transpose(region.body)
-        inner, engine.adjoints = engine.adjoints, outer
+        inner, engine.adjoints = {v: a.value for v, a in engine.adjoints.items()}, outer
         new = [inner.get(region.params[1 + k]) or engine.nothing(region.params[1 + k].type) for k in self._varying]
         for value, gathered in zip(self._captured, state[len(self._varying) :], strict=True):
             share = inner.get(value)

@@ -7,13 +7,15 @@ and can be differentiated again.
 
 Conventions: abs'(0) = 0; minimum and maximum split a tie in halves and are NaN where an argument is; hypot
 and atan2 have derivative 0 at the origin; an infinite slope times a variation of exactly 0 is 0, so that a
-value multiplied by nothing contributes nothing.
+value multiplied by nothing contributes nothing; the side that a `select` did not choose contributes nothing either.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
 
 from ..ir.build import Builder
 from ..ir.program import Instr, Value
@@ -53,17 +55,30 @@ def minus(b: Builder, t: Value) -> Value:
     return b("neg", t)
 
 
-def scale(factor: Value) -> Linear:
-    return lambda b, t: b("mul", factor, t)
+@final
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The variation times a factor."""
+
+    factor: Value
+
+    def __call__(self, b: Builder, t: Value) -> Value:
+        return b("mul", self.factor, t)
 
 
 def over(divisor: Value) -> Linear:
     return lambda b, t: b("div", t, divisor)
 
 
-def gate(condition: Value) -> Linear:
+@final
+@dataclass(frozen=True, slots=True)
+class Gate:
     """The variation where the condition holds, and exactly nothing elsewhere."""
-    return lambda b, t: b.select(condition, t, b.const(0.0, t.type))
+
+    condition: Value
+
+    def __call__(self, b: Builder, t: Value) -> Value:
+        return b.select(self.condition, t, b.const(0.0, t.type))
 
 
 def unless(condition: Value, then: Linear) -> Linear:
@@ -71,9 +86,30 @@ def unless(condition: Value, then: Linear) -> Linear:
     return lambda b, t: b.select(condition, b.const(0.0, t.type), then(b, t))
 
 
-def steep(slope: Linear) -> Linear:
-    """For a slope that can be infinite: a variation of exactly 0 stays 0."""
-    return lambda b, t: b.select(b("eq", t, b.const(0.0, t.type)), t, slope(b, t))
+def steep(factor: Value) -> Linear:
+    """For a slope that need not be finite: a variation of exactly 0 stays 0.
+
+    The slope is replaced, not the product: this map too is differentiated, also where the variation is 0.
+    """
+
+    def linear(b: Builder, t: Value) -> Value:
+        zero = b.const(0.0, t.type)
+        finite = b("lt", b("abs", factor), b.const(math.inf, t.type))
+        replaced = b("and", b("eq", t, zero), b("not", finite))
+        return b("mul", b.select(replaced, zero, factor), t)
+
+    return linear
+
+
+def steep_over(divisor: Value) -> Linear:
+    """`over` for a divisor that can be 0, as `steep`."""
+
+    def linear(b: Builder, t: Value) -> Value:
+        zero = b.const(0.0, t.type)
+        both = b("and", b("eq", t, zero), b("eq", divisor, zero))
+        return b("div", t, b.select(both, b.const(1.0, t.type), divisor))
+
+    return linear
 
 
 # rows
@@ -81,7 +117,7 @@ def steep(slope: Linear) -> Linear:
 
 def _mul(c: Calculus, args: tuple[Value, ...], r: Value) -> tuple[Linear | None, ...]:
     x, y = args
-    return scale(y), scale(x)
+    return Scale(y), Scale(x)
 
 
 def _div(c: Calculus, args: tuple[Value, ...], r: Value) -> tuple[Linear | None, ...]:
@@ -91,7 +127,7 @@ def _div(c: Calculus, args: tuple[Value, ...], r: Value) -> tuple[Linear | None,
 
 def _fma(c: Calculus, args: tuple[Value, ...], r: Value) -> tuple[Linear | None, ...]:
     x, y, _ = args
-    return scale(y), scale(x), one
+    return Scale(y), Scale(x), one
 
 
 def _quotient(c: Calculus, args: tuple[Value, ...], r: Value) -> tuple[Linear | None, ...]:
@@ -107,7 +143,7 @@ def _extremum(comparison: str) -> Row:
         def side(mine: Value, other: Value) -> Linear:
             wins, loses = c.b(comparison, mine, other), c.b(comparison, other, mine)
             tie = c.b.select(c.b("eq", mine, other), c.number(0.5, r), c.number(math.nan, r))
-            shared = scale(tie)
+            shared = Scale(tie)
             return lambda b, t: b.select(wins, t, b.select(loses, b.const(0.0, t.type), shared(b, t)))
 
         x, y = args
@@ -118,13 +154,13 @@ def _extremum(comparison: str) -> Row:
 
 def _copysign(c: Calculus, args: tuple[Value, ...], r: Value) -> tuple[Linear | None, ...]:
     x, y = args
-    return scale(c.b("mul", c.b("sign", x), c.b("copysign", c.number(1.0, x), y))), None
+    return Scale(c.b("mul", c.b("sign", x), c.b("copysign", c.number(1.0, x), y))), None
 
 
 def _hypot(c: Calculus, args: tuple[Value, ...], r: Value) -> tuple[Linear | None, ...]:
     x, y = args
     origin = c.b("eq", r, c.number(0.0, r))
-    return unless(origin, scale(c.b("div", x, r))), unless(origin, scale(c.b("div", y, r)))
+    return unless(origin, Scale(c.b("div", x, r))), unless(origin, Scale(c.b("div", y, r)))
 
 
 def _atan2(c: Calculus, args: tuple[Value, ...], r: Value) -> tuple[Linear | None, ...]:
@@ -132,8 +168,8 @@ def _atan2(c: Calculus, args: tuple[Value, ...], r: Value) -> tuple[Linear | Non
     y, x = args
     h = c.b("hypot", x, y)
     origin = c.b("eq", h, c.number(0.0, h))
-    by_y = scale(c.b("div", c.b("div", x, h), h))
-    by_x = scale(c.b("neg", c.b("div", c.b("div", y, h), h)))
+    by_y = Scale(c.b("div", c.b("div", x, h), h))
+    by_x = Scale(c.b("neg", c.b("div", c.b("div", y, h), h)))
     return unless(origin, by_y), unless(origin, by_x)
 
 
@@ -147,15 +183,15 @@ def _pow(c: Calculus, args: tuple[Value, ...], r: Value) -> tuple[Linear | None,
     lower = c.number(exponent - 1.0, x) if exponent is not None else b("sub", y, c.number(1.0, y))
     slope = b("mul", y, b("pow", x, lower))
     if exponent is not None:
-        return steep(scale(slope)), None
+        return steep(slope), None
     flat = b("eq", y, zero)
     still = b("and", b("eq", x, zero), b("gt", y, zero))
-    return unless(flat, steep(scale(slope))), unless(still, scale(b("mul", r, b("log", x))))
+    return unless(flat, steep(slope)), unless(still, steep(b("mul", r, b("log", x))))
 
 
 def _select(c: Calculus, args: tuple[Value, ...], r: Value) -> tuple[Linear | None, ...]:
     condition = args[0]
-    return None, gate(condition), gate(c.b("not", condition))
+    return None, Gate(condition), Gate(c.b("not", condition))
 
 
 def _cast(c: Calculus, args: tuple[Value, ...], r: Value) -> tuple[Linear | None, ...]:
@@ -168,8 +204,8 @@ def unary(slope: Callable[[Calculus, Value, Value], Value], infinite: bool = Fal
     """A row for one argument from its slope at (x, r)."""
 
     def row(c: Calculus, args: tuple[Value, ...], r: Value) -> tuple[Linear | None, ...]:
-        linear = scale(slope(c, args[0], r))
-        return (steep(linear) if infinite else linear,)
+        factor = slope(c, args[0], r)
+        return (steep(factor) if infinite else Scale(factor),)
 
     return row
 
@@ -216,10 +252,10 @@ PARTIALS: dict[str, Row] = {
     "exp": unary(lambda c, x, r: r),
     "exp2": unary(lambda c, x, r: c.b("mul", c.number(math.log(2.0), r), r)),
     "expm1": unary(lambda c, x, r: c.b("exp", x)),
-    "log": lambda c, args, r: (steep(over(args[0])),),
-    "log2": lambda c, args, r: (steep(over(c.b("mul", c.number(math.log(2.0), r), args[0]))),),
-    "log10": lambda c, args, r: (steep(over(c.b("mul", c.number(math.log(10.0), r), args[0]))),),
-    "log1p": lambda c, args, r: (steep(over(c.b("add", c.number(1.0, r), args[0]))),),
+    "log": lambda c, args, r: (steep_over(args[0]),),
+    "log2": lambda c, args, r: (steep_over(c.b("mul", c.number(math.log(2.0), r), args[0])),),
+    "log10": lambda c, args, r: (steep_over(c.b("mul", c.number(math.log(10.0), r), args[0])),),
+    "log1p": lambda c, args, r: (steep_over(c.b("add", c.number(1.0, r), args[0])),),
     "pow": _pow,
     "sin": unary(lambda c, x, r: c.b("cos", x)),
     "cos": unary(lambda c, x, r: c.b("neg", c.b("sin", x))),
@@ -237,7 +273,7 @@ PARTIALS: dict[str, Row] = {
                             c.b("rsqrt", c.b("add", x, c.number(1.0, x)))),
         infinite=True,
     ),
-    "atanh": lambda c, args, r: (steep(over(_one_minus_square(c, args[0]))),),
+    "atanh": lambda c, args, r: (steep_over(_one_minus_square(c, args[0])),),
     "erf": unary(_gauss(2.0 / math.sqrt(math.pi))),
     "erfc": unary(_gauss(-2.0 / math.sqrt(math.pi))),
 }  # fmt: skip
@@ -246,5 +282,7 @@ PARTIALS: dict[str, Row] = {
 FLAT = frozenset(
     "const detach sign floor ceil trunc round floordiv lt le gt ge eq ne and or xor not shl shr sample most".split()
 )
+# Ops whose slope can be infinite at an end of their domain.
+STEEP = frozenset("sqrt rsqrt cbrt log log2 log10 log1p pow asin acos acosh atanh".split())
 # Ops with regions or memory, which forward and reverse mode treat by name.
-BY_NAME = frozenset({"if", "loop", "table", "scatter", "load", "store"})
+BY_NAME = frozenset({"if", "loop", "custom", "table", "scatter", "load", "store"})

@@ -7,13 +7,26 @@ on the same condition) recomputes nothing; what the reverse does not use is drop
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..ir.build import Builder
 from ..ir.program import Instr, Region, Tape, Value, walk
 from ..ir.types import Type
+from .custom import custom_slopes
 from .errors import no_rule
 from .loops import LoopTapes, Schedule, primal_loop, transpose_loop
-from .partials import PARTIALS, Calculus, note_constant
+from .partials import PARTIALS, Calculus, Gate, Linear, minus, note_constant, one
+
+
+class Adjoint(NamedTuple):
+    """What flows back to a value. Outside `where` (None: everywhere) it is nothing, whatever slope it meets.
+
+    So the side that a `select` did not choose contributes nothing, also when it is inf or NaN. The adjoints
+    of a loop's state flow everywhere.
+    """
+
+    value: Value
+    where: Value | None = None
 
 
 class Reverse:
@@ -39,7 +52,7 @@ class Reverse:
         self._tables = tables
         self.constants: dict[Value, float] = {}
         self.env: dict[Value, Value] = {}
-        self.adjoints: dict[Value, Value] = {}
+        self.adjoints: dict[Value, Adjoint] = {}
         self.tapes: list[Tape] = []
         self.tapes_of: dict[Instr, LoopTapes] = {}
         self._schedule = schedule
@@ -64,6 +77,8 @@ class Reverse:
             self.b.span, self.b.frozen = instr.span, instr.frozen
             if instr.op == "if":
                 self._primal_if(instr)
+            elif instr.op == "custom" or (instr.op == "loop" and not self._goes_back(instr)):
+                self.replay((instr,))
             elif instr.op == "loop":
                 primal_loop(self, instr)
             elif instr.op != "scatter":  # a derivative writes adjoints only, not the primal's outputs
@@ -72,6 +87,11 @@ class Reverse:
                 self.env.update(zip(instr.results, new, strict=True))
                 note_constant(self.constants, self.b.body[-1])
         self.b.frozen = False
+
+    def _goes_back(self, loop: Instr) -> bool:
+        """Whether a loop is transposed, so that its trips have to be kept."""
+        varies = any(r in self.active for r in loop.results)
+        return varies or self.schedule_of(loop) is not None or self.scatters(loop)
 
     def primal_within(self, body: Sequence[Instr]) -> None:
         """`primal` of the body of a loop."""
@@ -123,11 +143,15 @@ class Reverse:
 
     # its transpose
 
-    def give(self, value: Value, adjoint: Value) -> None:
+    def give(self, value: Value, adjoint: Value, where: Value | None = None) -> None:
         """Add a contribution to the adjoint of `value`, if it is one that varies."""
-        if value in self.active:
-            known = self.adjoints.get(value)
-            self.adjoints[value] = adjoint if known is None else self.b("add", known, adjoint)
+        if value not in self.active:
+            return
+        known = self.adjoints.get(value)
+        if known is not None:
+            adjoint = self.b("add", known.value, adjoint)
+            where = self.b("or", where, known.where) if where is not None and known.where is not None else None
+        self.adjoints[value] = Adjoint(adjoint, where)
 
     def transpose(self, body: Sequence[Instr]) -> None:
         for instr in reversed(body):
@@ -136,14 +160,16 @@ class Reverse:
                 self._transpose_if(instr)
             elif instr.op == "loop":
                 transpose_loop(self, instr)
+            elif instr.op == "custom":
+                self._transpose_custom(instr)
             elif instr.op == "scatter":
                 self._transpose_scatter(instr)
             elif instr.result in self.adjoints:
                 self._transpose_scalar(instr, self.adjoints.pop(instr.result))
 
-    def _transpose_scalar(self, instr: Instr, adjoint: Value) -> None:
+    def _transpose_scalar(self, instr: Instr, adjoint: Adjoint) -> None:
         if instr.op == "table":
-            self.b.scatter(self._tables[str(instr.attr)], self.env[instr.args[0]], adjoint)
+            self.b.scatter(self._tables[str(instr.attr)], self.env[instr.args[0]], adjoint.value)
             return
         row = PARTIALS.get(instr.op)
         if row is None:
@@ -152,7 +178,25 @@ class Reverse:
         linears = row(Calculus(self.b, self.constants), args, self.env[instr.result])
         for arg, linear in zip(instr.args, linears, strict=True):
             if linear is not None and arg in self.active:
-                self.give(arg, linear(self.b, adjoint))
+                self.give(arg, *self._pulled(linear, adjoint))
+
+    def _transpose_custom(self, instr: Instr) -> None:
+        seeds = {r: self.adjoints.pop(r) for r in instr.results if r in self.adjoints}
+        if not seeds:
+            return
+        for result, argument, slope in custom_slopes(self.b, instr, self.env):
+            if result in seeds and argument in self.active:
+                self.give(argument, *self._pulled(slope, seeds[result]))
+
+    def _pulled(self, linear: Linear, adjoint: Adjoint) -> Adjoint:
+        """An adjoint through a linear map, and still nothing outside its `where`."""
+        b, where = self.b, adjoint.where
+        value = linear(b, adjoint.value)
+        if isinstance(linear, Gate):
+            return Adjoint(value, linear.condition if where is None else b("and", where, linear.condition))
+        if where is not None and linear not in (one, minus):
+            value = b.select(where, value, b.const(0.0, value.type))
+        return Adjoint(value, where)
 
     def _transpose_scatter(self, instr: Instr) -> None:
         """A scatter adds a value to a table sum; the value's adjoint is the seed at that index."""
@@ -175,19 +219,30 @@ class Reverse:
             with self.b.block() as body:
                 self.adjoints = {}
                 for k, seed in seeds.items():
-                    self.give(region.yields[k], seed)
+                    self.give(region.yields[k], *seed)
                 self.transpose(region.body)
             found.append((body, {v: a for v, a in self.adjoints.items() if v not in inside}))
         self.adjoints = outer
-        values = list(dict.fromkeys([*found[0][1], *found[1][1]]))
-        regions = []
-        for body, adjoints in found:
-            with self.b.block() as tail:
-                yields = tuple(adjoints.get(v) or self.nothing(v.type) for v in values)
-            regions.append(Region((), (*body, *tail), yields))
         self.b.span = instr.span
-        for value, adjoint in zip(values, self.b.if_(self.env[instr.args[0]], *regions), strict=True):
-            self.give(value, adjoint)
+        self._join(self.env[instr.args[0]], found)
+
+    def _join(self, condition: Value, sides: Sequence[tuple[list[Instr], dict[Value, Adjoint]]]) -> None:
+        """Give what the two sides of an `if` found for the values from outside."""
+        gathered = [adjoints for _, adjoints in sides]
+        values = list(dict.fromkeys(v for adjoints in gathered for v in adjoints))
+        partly = [v for v in values if any(v in a and a[v].where is not None for a in gathered)]
+        regions = []
+        for body, adjoints in sides:
+            with self.b.block() as tail:
+                yields = [adjoints[v].value if v in adjoints else self.nothing(v.type) for v in values]
+                for v in partly:
+                    where = adjoints[v].where if v in adjoints else self.nothing(Type.BOOL)
+                    yields.append(where if where is not None else self.b.const(True, Type.BOOL))
+            regions.append(Region((), (*body, *tail), tuple(yields)))
+        results = self.b.if_(condition, *regions)
+        wheres = dict(zip(partly, results[len(values) :], strict=True))
+        for value, adjoint in zip(values, results, strict=False):
+            self.give(value, adjoint, wheres.get(value))
 
 
 def _defined(body: Sequence[Instr]) -> list[Value]:

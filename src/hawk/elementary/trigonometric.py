@@ -21,38 +21,48 @@ _USUAL_32 = 400.0
 
 def sin(m: Lanes, x: V) -> V:
     """Sine; NaN for infinities."""
-    return _with_slow_path(m, x, _sin, sin)
+    return _with_slow_path(m, x, _sin)
 
 
 def cos(m: Lanes, x: V) -> V:
     """Cosine; NaN for infinities."""
-    return _with_slow_path(m, x, _cos, cos)
+    return _with_slow_path(m, x, _cos)
 
 
 def tan(m: Lanes, x: V) -> V:
     """Tangent; NaN for infinities. Single precision is computed in double."""
-    if m.bits == 32:
-        wide = m.wide()
-        x = m.widen(x)
-        usual = _tan_for_single(wide, *_reduce(wide, x))
-        result = wide.rare(
-            wide.gt(wide.abs(x), wide.real(_USUAL_64)), usual, lambda: _tan_for_single(wide, *_reduce_huge(wide, x))
-        )
-        return m.narrow(result)
-    return _with_slow_path(m, x, _tan, tan)
+    if m.bits == 64:
+        return _with_slow_path(m, x, _tan)
+    return m.narrow(_with_slow_path(m.wide(), m.widen(x), _tan_for_single))
 
 
-Finish = Callable[[Lanes, V, V, V], V]
+Finish = Callable[[Lanes, V, V, V], V]  # of the quadrant and the reduced argument
 
 
-def _with_slow_path(m: Lanes, x: V, finish: Finish, function: Callable[[Lanes, V], V]) -> V:
-    def slow() -> V:
-        if m.bits == 64:
-            return finish(m, *_reduce_huge(m, x))
-        return m.narrow(function(m.wide(), m.widen(x)))
+def _with_slow_path(m: Lanes, x: V, finish: Finish) -> V:
+    """finish(reduced x); what is too large for the usual reduction is reduced in double, or as a huge number."""
 
+    def in_double() -> V:
+        n, _, r, _ = _reduce(m.wide(), m.widen(x))
+        return m.rare(m.gt(m.abs(x), m.real(_USUAL_64)), finish(m, *_to_single(m, n, r)), huge_in_double)
+
+    def huge_in_double() -> V:
+        n, r, _ = _reduce_huge(m.wide(), m.widen(x))
+        return finish(m, *_to_single(m, n, r))
+
+    def huge() -> V:
+        n, r, minus_low = _reduce_huge(m, x)
+        return finish(m, m.to_int(n), r, minus_low)
+
+    _, quadrant, r, minus_low = _reduce(m, x)
     far = m.gt(m.abs(x), m.real(pick(m, _USUAL_64, _USUAL_32)))
-    return m.rare(far, finish(m, *_reduce(m, x)), slow)
+    return m.rare(far, finish(m, quadrant, r, minus_low), pick(m, huge, in_double))
+
+
+def _to_single(m: Lanes, n: V, r: V) -> tuple[V, V, V]:
+    """The quadrant and (r, -low) in single, from a reduction in double that needs no low part."""
+    high = m.narrow(r)
+    return m.to_int(m.narrow(n)), high, m.narrow(m.wide().sub(m.widen(high), r))
 
 
 def _sin(m: Lanes, quadrant: V, r: V, minus_low: V) -> V:
@@ -72,20 +82,20 @@ def _turn(m: Lanes, x: V, quadrant: V) -> V:
     return flip_sign(m, x, m.shl(m.iand(quadrant, m.int(2)), m.int(m.bits - 2)))
 
 
-def _reduce(m: Lanes, x: V) -> tuple[V, V, V]:
-    """The quadrant and (r, -low) with x = quadrant * pi/2 + r + low.
+def _reduce(m: Lanes, x: V) -> tuple[V, V, V, V]:
+    """n, as a real and by its low bits, and (r, -low) with x = n * pi/2 + r + low.
 
     r = x - n*P1 - n*P2 is one rounding away from exact, because n*P1 leaves an exact difference and P2 is
     short enough for n*P2 to be exact; that rounding and n*P3 are the low part. The signs are such that
     x = -0.0 gives r = -0.0 and -low = +0.0.
     """
     first, second, third = pick(m, c.HALF_PI_64, c.HALF_PI_32)
-    n, quadrant = multiple(m, x, pick(m, *c.TWO_OVER_PI))
+    n, n_bits = multiple(m, x, pick(m, *c.TWO_OVER_PI))
     minus_n = m.neg(n)
     near = m.fma(minus_n, m.real(first), x)
     r = m.fma(minus_n, m.real(second), near)
     minus_low = m.fma(n, m.real(third), m.fma(n, m.real(second), m.sub(r, near)))
-    return quadrant, r, minus_low
+    return n, n_bits, r, minus_low
 
 
 def _sine_and_cosine(m: Lanes, r: V, minus_low: V) -> tuple[V, V]:
@@ -127,7 +137,9 @@ def _tan_for_single(m: Lanes, quadrant: V, r: V, minus_low: V) -> V:
 
 
 def _reduce_huge(m: Lanes, x: V) -> tuple[V, V, V]:
-    """`_reduce` for any finite double beyond the usual range (others are harmless), after Payne & Hanek.
+    """n, r and -low as `_reduce` for any finite double beyond 2**20 (others are harmless), after Payne & Hanek.
+
+    n is right modulo 4.
 
     2/pi is cut into 53-bit integers. Of x * 2/pi only the product with five of them matters: those before
     give multiples of 4 quadrants, those after less than 2**-150. (M. Payne and R. Hanek, "Radian reduction
@@ -169,4 +181,4 @@ def _turns_and_fraction(m: Lanes, products: list[Pair]) -> tuple[V, Pair]:
         middle, error = two_sum(m, middle, term)
         last = m.add(last, error)
     rest, error = two_sum(m, rest, middle)
-    return m.to_int(turns), fast_two_sum(m, rest, m.add(error, last))
+    return turns, fast_two_sum(m, rest, m.add(error, last))

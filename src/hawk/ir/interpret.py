@@ -140,6 +140,8 @@ class _Interpreter:
                 self._if(instr)
             elif instr.op == "loop":
                 self._loop(instr)
+            elif instr.op == "custom":
+                self._env.update(zip(instr.results, [self._env[a] for a in instr.args], strict=False))
             elif instr.op == "scatter":
                 index, value = (self._env[a] for a in instr.args)
                 target = self._sums[str(instr.attr)].reshape(-1)

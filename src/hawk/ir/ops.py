@@ -2,7 +2,7 @@
 
 Every interpretation is a table keyed by these names: `interpret.NUMPY` (what an op means),
 `diff.partials.PARTIALS` (how it varies), `codegen.lower.LOWER` (how lanes compute it). A test holds each
-table to this list, or to that table's explicit list of exceptions. `if` and `loop` have regions and are
+table to this list, or to that table's explicit list of exceptions. `if`, `loop` and `custom` have regions and are
 handled by name in each interpretation; everything else is scalar.
 """
 
@@ -135,12 +135,19 @@ _TABLE = (
     ("sample", 0, _given, "the index of this sample in the batch, I64"),
     # structure
     ("if", 1, _given, "region 0 if the condition holds, else region 1; the results are its yields"),
+    (
+        "custom",
+        -1,
+        _given,
+        "args (*values, *arguments): the values; region 0 has (*arguments, *results) as parameters and yields, row by "
+        "row, the partial of each result by each real argument: derivatives read it, nothing else runs it",
+    ),
     ("loop", -1, _given, "args (limit, again, *carried): while again and trip < limit; results (trips, *carried)"),
 )
 
 OPS: dict[str, Op] = {name: Op(name, arity, rule, doc) for name, arity, rule, doc in _TABLE}
 
-STRUCTURED = frozenset({"if", "loop"})
+STRUCTURED = frozenset({"if", "loop", "custom"})
 COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 # The ops computed by `hawk.elementary`; the others are single machine operations or short idioms.
 ELEMENTARY = frozenset(

@@ -33,7 +33,7 @@ _YIELD = re.compile(rf"yield(?: (?P<values>{_VALUES}))?")
 
 _NAMED = frozenset({"table", "scatter", "load", "store"})  # ops with the name of an argument or a tape
 _SILENT = frozenset({"scatter", "store"})  # ops without a result
-_REGIONS = {"if": 2, "loop": 1}
+_REGIONS = {"if": 2, "loop": 1, "custom": 1}
 _AFTER = frozenset({"write", "return", "yield"})  # lines that follow a block
 
 
@@ -166,9 +166,10 @@ class _Parser:
 
     def _count(self, op: str, args: int, results: int) -> None:
         arity = OPS[op].arity
-        if args < 2 if op == "loop" else args != arity:
-            takes = "limit, again and carried values" if op == "loop" else f"{arity} values"
-            self._fail(f"{op} takes {takes}, not {args}", behind=1)
+        least = {"loop": 2, "custom": results}.get(op)
+        if args != arity if least is None else args < least:
+            takes = {"loop": "limit, again and carried values", "custom": "a value for each result, and arguments"}
+            self._fail(f"{op} takes {takes.get(op, f'{arity} values')}, not {args}", behind=1)
         expected = results if op in STRUCTURED else 0 if op in _SILENT else 1
         if results != expected:
             self._fail(f"results of {op}: {expected}, not {results}", behind=1)

@@ -42,7 +42,8 @@ class Region:
     """A nested block: parameters, instructions, and the values it yields.
 
     The regions of ``if`` have no parameters. The region of ``loop`` has the trip index (I32) and the
-    carried values as parameters; it yields ``again`` (BOOL) and the next carried values.
+    carried values as parameters; it yields ``again`` (BOOL) and the next carried values. The region of
+    ``custom`` reads nothing from outside.
     """
 
     params: tuple[Value, ...]

@@ -81,6 +81,8 @@ class _Verifier:
             self._if(instr)
         elif instr.op == "loop":
             self._loop(instr)
+        elif instr.op == "custom":
+            self._custom(instr)
         else:
             self._need(not instr.regions, f"{instr.op} takes no region")
             self._need(len(types) == spec.arity, f"{instr.op} takes {spec.arity} arguments, got {len(types)}")
@@ -138,4 +140,14 @@ class _Verifier:
         self._need(tuple(p.type for p in region.params) == (Type.I32, *types[2:]), "loop: wrong region parameters")
         self._region(region, "loop", (Type.BOOL, *types[2:]))
 
-
+    def _custom(self, instr: Instr) -> None:
+        count = len(instr.results)
+        types = tuple(a.type for a in instr.args)
+        values, given = types[:count], types[count:]
+        self._need(count > 0 and all(t.is_real for t in values), "custom gives reals")
+        self._need(tuple(r.type for r in instr.results) == values, "custom gives its first arguments")
+        (region,) = instr.regions
+        self._need(tuple(p.type for p in region.params) == given + values, "custom: wrong region parameters")
+        outer, self._defined = self._defined, set()
+        self._region(region, "custom", values[:1] * (count * sum(t.is_real for t in given)))
+        self._defined = outer

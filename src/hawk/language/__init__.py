@@ -15,11 +15,13 @@ from .annotations import (
     samples_last,
 )
 from .carry import bounded
+from .custom import CustomDerivative, custom_derivative
 from .errors import KernelError
 from .trace import trace
 
 __all__ = [
     "Bool",
+    "CustomDerivative",
     "Int32",
     "KernelError",
     "Matrix",
@@ -31,6 +33,7 @@ __all__ = [
     "UInt32",
     "Vector",
     "bounded",
+    "custom_derivative",
     "samples_first",
     "samples_last",
     "trace",

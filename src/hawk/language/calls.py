@@ -21,6 +21,7 @@ from .values import Index, Traced, is_scalar, plain
 
 DEEPEST = 64  # calls open at once
 BUILTINS: dict[Any, Callable[..., Any]] = {}
+CALLED: dict[type, Callable[[Tracer, Any, list[Any], dict[str, Any]], Any]] = {}
 _CHANGING = frozenset(
     {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault", "popitem"}
     | {"add", "discard"}
@@ -47,6 +48,16 @@ def builtin(*functions: Any) -> Callable[[Any], Any]:
     return register
 
 
+def calls(kind: type) -> Callable[[Any], Any]:
+    """Register what a call of an object of this class does when a traced value is among its arguments."""
+
+    def register(rule: Any) -> Any:
+        CALLED[kind] = rule
+        return rule
+
+    return register
+
+
 @final
 @dataclasses.dataclass(frozen=True, eq=False)
 class TracedFunction:
@@ -67,7 +78,7 @@ class TracedFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         source = dataclasses.replace(self.frame.source, node=self.node)
-        bound = _bind(self.name, self.signature, list(args), kwargs)
+        bound = bind(self.name, self.signature, list(args), kwargs)
         return inline(self.tracer, Frame(source, self.name, self.frame.scope, self.frame, bound))
 
 
@@ -90,7 +101,7 @@ def _signature(t: Tracer, frame: Frame, args: ast.arguments) -> inspect.Signatur
     return inspect.Signature(parameters)
 
 
-def _bind(name: str, signature: inspect.Signature, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+def bind(name: str, signature: inspect.Signature, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
@@ -154,6 +165,8 @@ def call(t: Tracer, function: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     traced = any(holds(v, Traced, TracedFunction, TableValue) for v in values)
     if rule is not None and traced:
         return native(what, rule, t, *args, **kwargs)
+    if traced and type(function) in CALLED:
+        return CALLED[type(function)](t, function, args, kwargs)
     owner = getattr(function, "__self__", None)
     if isinstance(owner, (list, dict, set)) and function.__name__ in _CHANGING:
         return _change(t, owner, function, args, kwargs)
@@ -205,7 +218,7 @@ def python_frame(function: types.FunctionType, args: list[Any], kwargs: dict[str
     """The frame of a call of a plain Python function."""
     source: Source = source_of(function)
     signature = inspect.signature(function, follow_wrapped=False)
-    bound = _bind(function.__name__, signature, args, kwargs)
+    bound = bind(function.__name__, signature, args, kwargs)
     return Frame(source, function.__name__, Scope.of(function), None, bound)
 
 

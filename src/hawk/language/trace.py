@@ -9,7 +9,7 @@ from typing import Any
 from ..ir.passes import drop_dead
 from ..ir.program import Argument, Place, Program, Role, Value
 from ..ir.verify import verify
-from . import builtin_calls, expressions, loops, statements  # noqa: F401 - they fill the tracer's tables
+from . import builtin_calls, custom_calls, expressions, loops, statements  # noqa: F401 - they fill the tracer's tables
 from .bundles import Bundle
 from .calls import inline
 from .errors import KernelError

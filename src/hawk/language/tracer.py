@@ -56,6 +56,7 @@ class Tracer:
         self.heap = Heap()
         self.depth = 0  # calls open
         self.loops = 0  # loops open
+        self.rules: tuple[object, ...] = ()  # the functions whose own derivatives are being traced
         self._pins: set[Value] = set()
 
     @property
@@ -76,6 +77,15 @@ class Tracer:
             raise
         finally:
             self.builder.span = outer
+
+    @contextmanager
+    def in_rule(self, function: object) -> Iterator[None]:
+        """Inside, the derivative that `function` carries is traced."""
+        outer, self.rules = self.rules, (*self.rules, function)
+        try:
+            yield
+        finally:
+            self.rules = outer
 
     def evaluate(self, frame: Frame, node: ast.expr) -> Any:
         with self.at(frame, node):

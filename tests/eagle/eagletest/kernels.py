@@ -1,5 +1,7 @@
 """The kernels of eagle's tests. Few, and each plan is made once: compiling takes most of the tests' time."""
 
+# mypy: ignore-errors
+# What annotates a kernel's arguments is no type.
 # ruff: noqa: F841, F821 - kernels assign to their outputs, and a table's axes are names
 
 from functools import cache
@@ -7,7 +9,7 @@ from functools import cache
 import eagle
 import hawk
 from eagle.plan import Plan
-from hawk import Bool, Int32, Matrix, Mutable, Param, Scalar, Table, Terminated, Vector
+from hawk import Bool, Int32, Matrix, Mutable, Param, Scalar, Table, Terminated, Vector, samples_first
 from hawk import math as hm
 
 
@@ -117,5 +119,50 @@ def drift(trips: Param[Int32], x: Scalar, y: Mutable[Scalar]):
 
 
 @hawk.kernel
-def constant_only(k: Param, y: Mutable[Scalar]):
-    y = k
+def no_planes(a: Param, b: Param):
+    pass
+
+
+@hawk.kernel
+def add_components(v: Vector[2], y: Mutable[Scalar]):
+    y = v[0] + v[1]
+
+
+@hawk.kernel
+def endless(x: Scalar, y: Mutable[Scalar]):
+    """A loop without a stated cap has no derivative."""
+    s = x
+    while s < 10.0:
+        s = s * 2.0
+    y = s
+
+
+@hawk.kernel
+def cubic(x: Scalar, a: Param, y: Mutable[Scalar]):
+    y = a * x * x * x
+
+
+@hawk.kernel
+def by_rows(v: samples_first(Vector[3]), w: Mutable[samples_first(Vector[3])]):
+    w = hm.sin(v) * v[0]
+
+
+@hawk.kernel
+def count_on(n: Int32, m: Mutable[Int32], y: Mutable[Scalar]):
+    m = n + 1
+    y = 1.0
+
+
+@hawk.kernel
+def judge(x: Scalar, m: Mutable[Bool]):
+    m = x > 0.0
+
+
+def new_kernel(factor):
+    """A kernel that nobody has compiled or differentiated."""
+
+    @hawk.kernel
+    def fresh(x: Scalar, a: Param, y: Mutable[Scalar]):
+        y = a * hm.sin(x) + factor * hm.tanh(x)
+
+    return fresh

@@ -1,6 +1,7 @@
 """The canonical sum, written again in NumPy."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 BLOCK = 256
 
@@ -22,7 +23,7 @@ def ordered_sum(values: np.ndarray) -> np.floating:
     return blocks[0] if blocks else values.dtype.type(0)
 
 
-def bits(array: np.ndarray) -> bytes:
+def bits(result: ArrayLike) -> bytes:
     """What has to be equal when two results have the same bits: -0.0 is not 0.0."""
-    array = np.asarray(array)
+    array = np.asarray(result)
     return array.dtype.str.encode() + repr(array.shape).encode() + np.ascontiguousarray(array).tobytes()

@@ -39,18 +39,19 @@ class Kit:
         return made.with_(**changes)
 
 
-def one_of_each(calls: Mapping[str, tuple[str, Sequence[Type]]]) -> Program:
-    """One output a call: ``{output: (op, argument types)}``; the arguments of one type are shared, ``f64_0``, ``f64_1``..."""
+def one_of_each(calls: Mapping[str, tuple[str, Sequence[Type]]], apart: bool = False) -> Program:
+    """One output a call: ``{output: (op, argument types)}``.
+
+    The calls share arguments, one for a type and a position: ``f64_0``, ``f64_1``, ``bool_0``... Or, `apart`, each has
+    its own: ``output_0``, ``output_1``...
+    """
     kit = Kit()
-    read: dict[tuple[Type, int], Value] = {}
+    read: dict[str, Value] = {}
     results = {}
     for output, (op, types) in calls.items():
-        args = []
-        for k, type in enumerate(types):
-            if (type, k) not in read:
-                read[type, k] = kit.read(f"{type.value}_{k}", type)
-            args.append(read[type, k])
-        results[output] = kit.b(op, *args)
+        names = [f"{output if apart else type.value}_{k}" for k, type in enumerate(types)]
+        read |= {name: kit.read(name, type) for name, type in zip(names, types, strict=True) if name not in read}
+        results[output] = kit.b(op, *(read[name] for name in names))
     for output, value in results.items():
         kit.write(output, value)
     return kit.program()

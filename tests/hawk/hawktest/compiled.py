@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hawk.codegen.compile import host_compiler
-from hawk.codegen.launch import BLOCK, slots, tape_bytes
+from hawk.codegen.frame import BLOCK, slots, tape_bytes
 from hawk.ir.interpret import Array, interpret
 from hawk.ir.program import PER_SAMPLE, Argument, Program, Role
 

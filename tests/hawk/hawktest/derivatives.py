@@ -1,6 +1,7 @@
 """Derivatives judged by each other and by differences of the interpreter."""
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +14,8 @@ from hawk.ir.types import Type
 from hawk.ir.verify import verify
 from hawk.kernel import Kernel
 
+from .compiled import assert_compiled_as_interpreted
+
 Planes = Mapping[str, ArrayLike]
 
 
@@ -20,18 +23,18 @@ def kernel_of(program: Program) -> Kernel:
     return Kernel(program.name, Traced(program))
 
 
-def run(derivative: Derivative, planes: Planes, seeds: Planes) -> dict[str, Array]:
+def run(derivative: Derivative, planes: Planes, seeds: Planes, real: Type = Type.F64) -> dict[str, Array]:
     """What a derivative writes, by the primal's names; `seeds` are tangents or adjoints by the primal's names too.
 
     What is not written keeps out; a seed not given is zero.
     """
-    program = verify(derivative.program(Type.F64))
+    program = verify(derivative.program(real))
     count = next(np.shape(planes[a.name])[-1] for a in program.arguments if a.role in PER_SAMPLE and a.name in planes)
     given = {derivative.named(name): seed for name, seed in seeds.items()}
     rest = {a.name: np.zeros((*a.shape, count) if a.role in PER_SAMPLE else a.shape, a.type.dtype)
             for a in program.arguments if a.name not in given and a.name not in planes}  # fmt: skip
     written = interpret(program, {**rest, **planes, **given})
-    back = {derivative.named(a.name): a.name for a in derivative.primal.program(Type.F64).arguments}
+    back = {derivative.named(a.name): a.name for a in derivative.primal.program(real).arguments}
     return {back[name]: plane for name, plane in written.items() if name in back}
 
 
@@ -70,12 +73,16 @@ class Laws:
         self._count = next(self._planes[a.name].shape[-1] for a in self._program.arguments
                            if a.role in PER_SAMPLE and a.name in self._planes)  # fmt: skip
         rng = np.random.default_rng(seed)
-        forward, reverse = jvp(kernel, wrt), vjp(kernel, wrt)
+        self._kernel, self._wrt = kernel, wrt
+        forward = jvp(kernel, wrt)
         self._direction = {a.name: rng.normal(size=_shape(a, self._count))
                            for a in self._program.arguments if a.name in forward.wrt}  # fmt: skip
         self._weights = {a.name: rng.normal(size=_shape(a, self._count)) for a in outputs(self._program)}
         self.tangents = run(forward, self._planes, self._direction)
-        self.adjoints = run(reverse, self._planes, self._weights)
+
+    @cached_property
+    def adjoints(self) -> dict[str, Array]:
+        return run(vjp(self._kernel, self._wrt), self._planes, self._weights)
 
     @property
     def pushed(self) -> Array:
@@ -106,3 +113,26 @@ def _close(got: Array, expected: Array, tolerance: float, what: str) -> None:
     scale = np.maximum(1.0, np.abs(expected))
     wrong = ~(np.abs(got - expected) <= tolerance * scale)
     assert not wrong.any(), f"{what}: {got[wrong][0]!r} and {expected[wrong][0]!r} in {wrong.sum()} of {wrong.size} places"
+
+
+def slopes(kernel: Kernel, real: Type = Type.F64, **planes: ArrayLike) -> dict[str, Array]:
+    """The derivative of a kernel's result by each real input, one sample apart from another.
+
+    Reverse mode's; forward mode must agree, and compiled code must give the same bits.
+    """
+    (result,) = kernel.program().returns
+    given = {name: np.asarray(plane) for name, plane in planes.items()}
+    count = max(plane.shape[-1] for plane in given.values() if plane.ndim)
+    reverse, forward = vjp(kernel), jvp(kernel)
+    seed = {result: np.ones(count)}
+    adjoints = run(reverse, given, seed, real)
+    for name, adjoint in adjoints.items():
+        shape = adjoint.shape[:-1]
+        for k in np.ndindex(shape):
+            direction = np.zeros(np.broadcast_shapes(np.shape(given[name])))
+            direction[k] = 1.0
+            np.testing.assert_allclose(run(forward, given, {name: direction}, real)[result], adjoint[k],
+                                       rtol=64 * np.finfo(real.dtype).eps, atol=0)  # fmt: skip
+    program = reverse.program(real)
+    assert_compiled_as_interpreted(program, given | {reverse.named(result): seed[result]}, (1, 8))
+    return adjoints

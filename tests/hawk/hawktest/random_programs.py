@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
-from hawk.codegen.launch import slots
+from hawk.codegen.frame import slots
 from hawk.ir.build import Builder
 from hawk.ir.interpret import Array
 from hawk.ir.program import PER_SAMPLE, Argument, Instr, Place, Program, Region, Role, Value

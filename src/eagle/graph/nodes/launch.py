@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import final
 
-from hawk.codegen.launch import slots
+from hawk.codegen.frame import slots
 from hawk.diff import Vjp
 from hawk.ir.printer import text
 from hawk.ir.program import Argument, Role

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from hawk.codegen.launch import slots
+from hawk.codegen.frame import slots
 from hawk.diff import Vjp
 from hawk.events import RULE, STATUS
 from hawk.ir.program import Argument, Role

@@ -12,7 +12,7 @@ differently, unrolling it or sharing a subexpression cannot change a bit. Nothin
 
 from __future__ import annotations
 
-from ..program import Instr, Program, Region, Value
+from ..program import Instr, Program, Value
 from .rewrite import Rewriter
 
 
@@ -24,29 +24,30 @@ def fuse(program: Program) -> Program:
 class _Fuse(Rewriter):
     def __init__(self) -> None:
         super().__init__()
+        self._trips: set[Value] = set()  # old values: the indices of loops
         self._products: dict[Value, Instr] = {}  # by new value
         self._static: set[Value] = set()  # new values known from constants and loop indices alone
 
     def instr(self, instr: Instr) -> None:
         if instr.op in ("add", "sub") and instr.result.type.is_real and not instr.frozen and self._fused(instr):
             return
+        if instr.op == "loop":
+            self._trips.add(instr.regions[0].params[0])
         new = self.keep(instr)
         if instr.op == "mul" and not self._is_static(new):
             self._products[new.result] = new
-        if not new.regions and instr.op not in ("table", "sample", "scatter", "load", "store", "most") and self._is_static(new):
+        if (
+            not new.regions
+            and instr.op not in ("table", "sample", "scatter", "load", "store", "most")
+            and self._is_static(new)
+        ):
             self._static.update(new.results)
 
-    def region(self, region: Region) -> Region:
-        if region.params:  # a loop: its trip index comes first
-            trip = self.fresh(region.params[0])
-            self._static.add(trip)
-            outer, self.out = self.out, []
-            params = (trip, *(self.fresh(p) for p in region.params[1:]))
-            self.block(region.body)
-            yields = tuple(self.env[y] for y in region.yields)
-            body, self.out = tuple(self.out), outer
-            return Region(params, body, yields)
-        return super().region(region)
+    def fresh(self, value: Value) -> Value:
+        new = super().fresh(value)
+        if value in self._trips:
+            self._static.add(new)
+        return new
 
     def _is_static(self, instr: Instr) -> bool:
         return all(a in self._static for a in instr.args)

@@ -43,6 +43,10 @@ class _Simplify(Rewriter):
             self._if(instr)
         elif instr.op == "loop":
             self._loop(instr)
+        elif instr.op == "custom":  # nothing outside is seen from its region
+            outer, self._known = self._known, [{}]
+            self.keep(instr)
+            self._known = outer
         elif instr.op in ("scatter", "store", "load"):  # memory: what is read depends on when
             self.keep(instr)
         else:

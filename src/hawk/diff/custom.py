@@ -1,0 +1,25 @@
+"""How the op `custom` varies: as its own region says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..ir.build import Builder
+from ..ir.passes.rewrite import Rewriter
+from ..ir.program import Instr, Value
+from .partials import Linear, steep
+
+
+def custom_slopes(b: Builder, instr: Instr, env: Mapping[Value, Value]) -> Iterator[tuple[Value, Value, Linear]]:
+    """Emit the partials; each result and real argument of the primal op, with how the one varies with the other."""
+    count = len(instr.results)
+    (region,) = instr.regions
+    copy = Rewriter()
+    copy.out = b.body
+    copy.env.update(zip(region.params, (env[v] for v in (*instr.args[count:], *instr.results)), strict=True))
+    copy.block(region.body)
+    partials = iter([copy.env[y] for y in region.yields])
+    for result in instr.results:
+        for argument in instr.args[count:]:
+            if argument.type.is_real:
+                yield result, argument, steep(next(partials))
