@@ -5,8 +5,8 @@ from . import diff, errors, exec, plan
 from .errors import Busy
 from .graph import Graph
 from .plan import auto as deploy
-from .runs import Status, simulate, simulation, until_done
+from .runs import Status, resume, simulate, simulation, until_done
 
 __all__ = [
-    "Busy", "Graph", "Status", "deploy", "diff", "errors", "exec", "plan", "simulate", "simulation", "until_done",
+    "Busy", "Graph", "Status", "deploy", "diff", "errors", "exec", "plan", "resume", "simulate", "simulation", "until_done",
 ]  # fmt: skip

@@ -27,6 +27,10 @@ class EventError(RuntimeError):
     """A sample of a refined run that has no event, or one whose event has no derivative."""
 
 
+class SavedRunError(ValueError):
+    """A run that cannot be saved, or a file that is no saved run, damaged, or of another version."""
+
+
 class ReverseError(ValueError):
     """A node that cannot be reversed, or a vjp that is not that node's."""
 

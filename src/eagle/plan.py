@@ -33,9 +33,17 @@ class Plan:
         self.mode = mode
         self.program: Program = kernel.program(mode)
         self._cache_dir = cache_dir
-        self._entry: Entry = host_compiler().launch_entry(self.program, cache_dir)
         self._slots = slots(self.program)
         self._derived: dict[str, Plan] = {}
+
+    @cached_property
+    def _entry(self) -> Entry:
+        return host_compiler().launch_entry(self.program, self._cache_dir)
+
+    def compiled(self) -> Plan:
+        """This plan, with its code made now, not when first needed."""
+        self._entry  # noqa: B018
+        return self
 
     @property
     def name(self) -> str:
@@ -148,7 +156,7 @@ def plan(plugin: Plugin, structure: type[HostTeam] = HostTeam) -> Plan:
         raise ArgumentError(f"plan() takes a plugin of hawk.artifact.plugins(bundle), found {plugin!r}; {hint}")
     if structure not in TARGETS.values():
         raise ArgumentError(f"structure={structure!r}: the structures of this machine are eagle.exec.HostTeam")
-    return Plan(plugin.kernel, plugin.mode)
+    return Plan(plugin.kernel, plugin.mode).compiled()
 
 
 def auto(
@@ -178,7 +186,7 @@ def auto(
     for kernel in kernels:
         check_forward(kernel)
     folder = None if cache_dir is None else Path(cache_dir)
-    return [Plan(kernel, mode, folder) for kernel in kernels]
+    return [Plan(kernel, mode, folder).compiled() for kernel in kernels]
 
 
 def check_forward(kernel: object) -> None:

@@ -59,9 +59,7 @@ class Plane:
         a = self.by_component
         if self.argument.role not in PER_SAMPLE:
             return Layout(0, a.itemsize)
-        *shape, samples = a.shape
-        *strides, sample = a.strides
-        sample = sample if samples > 1 else a.itemsize
+        shape, (*strides, sample) = a.shape[:-1], a.strides
         if len(shape) < 2:
             return Layout(sample, strides[0] if shape else 0)
         (rows, columns), (row, column) = shape, strides

@@ -29,7 +29,8 @@ class Stepping:
 class Kernel:
     """A numerical step for one sample, to be built for a precision and run over batches.
 
-    Made by ``@hawk.kernel`` from a function, or as ``Kernel(name, vjp(other))`` from a derivative.
+    Made by ``@hawk.kernel`` from a function, or as ``Kernel(name, vjp(other))`` from a derivative;
+    ``Kernel(name, other)`` is another kernel under a new name.
 
     Attributes: ``name``; ``definition``, where its program comes from; ``__wrapped__``, the Python function
     (None for a derivative, and for a kernel that was pickled).
@@ -40,10 +41,12 @@ class Kernel:
     def __init__(
         self,
         name: str,
-        definition: Definition,
+        definition: Definition | Kernel,
         function: Callable[..., Any] | None = None,
         stepping: Stepping = Stepping(),  # noqa: B008 - frozen
     ) -> None:
+        if isinstance(definition, Kernel):
+            definition, function, stepping = definition.definition, definition.__wrapped__, definition.stepping
         if not isinstance(definition, Definition):
             raise TypeError(
                 f"Kernel({name!r}, ...): expected a derivative such as hawk.diff.vjp(kernel), found "
@@ -54,6 +57,7 @@ class Kernel:
         self.name = name
         self.definition = definition
         self.stepping = stepping
+        self.plans: dict[str, Any] = {}  # what a runtime compiled of it, by mode
         self._call: Callable[[tuple[object, ...], Mapping[str, object]], Any] | None = None
         self.__wrapped__ = function
         self.__doc__ = function.__doc__ if function is not None else None

@@ -137,6 +137,7 @@ def test_one_plane_that_is_not_packed(name: str) -> None:
 
 
 ROWS, GRIDS = np.zeros((3, 10)), np.zeros((2, 3, 10))
+UNALIGNED = np.zeros(8 * 30 + 1, np.uint8)[1:].view(np.float64).reshape(3, 10)
 IN_PLACE = [
     (Scalar, ROWS[0]), (Scalar, ROWS[0, 2:7]), (Scalar, ROWS[:1, 0]), (Scalar, ROWS[0, :0]),
     (Vector[3], ROWS), (Vector[3], ROWS[::-1]), (Vector[3], ROWS[:, 2:7]), (Vector[2], ROWS[::2]),
@@ -147,7 +148,7 @@ IN_PLACE = [
 ]  # fmt: skip
 COPIED = [
     (Scalar, ROWS[0, ::-1]), (Scalar, ROWS[:, 0]), (Scalar, np.broadcast_to(0.0, 10)),
-    (Scalar, np.zeros(81, np.uint8)[1:].view(np.float64)), (Vector[3], ROWS[:, ::2]), (Vector[10], ROWS.T),
+    (Scalar, UNALIGNED[0]), (Vector[3], UNALIGNED[:, 2:7]), (Vector[3], ROWS[:, ::2]), (Vector[10], ROWS.T),
     (samples_first(Vector[10]), ROWS), (Matrix[2, 3], GRIDS[:, ::-1]), (Matrix[2, 2], GRIDS[:, :2]),
     (samples_first(Matrix[3, 10]), GRIDS),
 ]  # fmt: skip
@@ -382,6 +383,29 @@ def test_the_same_view_read_and_written(step: int) -> None:
     old = w.copy()
     plan(add).bind(x=w, s=w).launch()
     np.testing.assert_array_equal(w, old + old * old)
+
+
+def test_one_sample_by_two_strides() -> None:
+    w = np.array([3.0, 4.0])
+    plan(add).bind(x=w[::2], s=w[:1]).launch()
+    np.testing.assert_array_equal(w, [12.0, 4.0])
+
+
+def test_a_graph_on_many_views() -> None:
+    """A plane that is read, and read again after others have been copied, and one that is written twice."""
+    table = np.zeros((500, 6))
+    table[:, 0] = np.arange(500.0)
+    first, second, third, fourth = (table[:, k] for k in (0, 2, 3, 5))
+    graph = Graph()
+    for k, (x, s) in enumerate([(first, second), (second, third), (first, fourth), (third, second), (second, fourth)]):
+        graph.add(plan(add).bind(x=x, s=s), name=f"step {k}")
+    graph.build().launch()
+    a = np.arange(500.0)
+    b = a * a
+    c = b * b
+    d = a * a
+    b = b + c * c
+    np.testing.assert_array_equal(table, np.stack([a, 0 * a, b, c, 0 * a, d + b * b], axis=-1))
 
 
 def test_the_same_samples_by_two_annotations() -> None:

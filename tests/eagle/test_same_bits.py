@@ -87,9 +87,9 @@ def alone() -> list[tuple[list[np.ndarray], dict[str, np.ndarray]]]:
 
 
 def places(n: int) -> list[np.ndarray]:
-    """The first samples, the last ones backwards, some at random."""
-    random = np.random.default_rng(n).permutation(POOL)[:n]
-    return [np.arange(n), np.arange(POOL)[::-1][:n], random]
+    """The first samples, the last ones backwards, some at random; over again where there are not enough."""
+    random = np.random.default_rng(n).permutation(POOL)
+    return [np.resize(samples, n) for samples in (np.arange(POOL), np.arange(POOL)[::-1], random)]
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -105,7 +105,7 @@ def test_a_sample_has_the_bits_that_it_has_alone(n: int, alone: list) -> None:
                 assert bits(grads[key][..., place]) == bits(one[key][..., 0])
 
 
-@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("n", [*SIZES, 20_011])
 def test_the_gradient_of_a_param_is_the_canonical_sum(n: int, alone: list) -> None:
     """Of what each sample gives by itself, added as the blocks and the tree say, again in NumPy."""
     for samples in places(n):
@@ -179,7 +179,7 @@ def test_a_reverse_used_again_gives_the_bits_of_a_new_one() -> None:
 
 def digest(n: int, mode: str = "float64") -> str:
     """Of all that a forward and a reverse give for `n` samples, the pool over and over."""
-    mixture = Mixture(chosen(np.resize(np.arange(POOL), n)), mode)
+    mixture = Mixture(chosen(places(n)[0]), mode)
     grads = mixture.gradients()
     results = [*mixture.values, *(grads[key] for key in grads)]
     return hashlib.sha256(b"".join(map(bits, results))).hexdigest()

@@ -4,9 +4,8 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,40 +35,50 @@ class Slow:
         self.seeds = {"y": np.ones(samples)}
 
 
-@contextmanager
-def running(work: Callable[[], object]) -> Iterator[list[BaseException]]:
-    """Work in another thread; it has ended when the block has, and what it raised is in the list."""
-    raised: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield raised
-    finally:
-        thread.join(LIMIT)
-        assert not thread.is_alive()
-
-
 class NotYet(Exception):
     """The other thread has not begun."""
 
 
-def busy_at_last(call: Callable[[], object], before: type[Exception]) -> str:
-    """Call until Busy; until the other thread has begun, `before` is raised instead. Anything else is a failure."""
-    while True:
+class Worker(threading.Thread):
+    """Work in another thread, to be found at it."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        super().__init__()
+        self.work = work
+        self.raised: BaseException | None = None
+
+    def run(self) -> None:
         try:
-            call()
-        except before:
-            continue
-        except Busy as error:
-            return str(error)
-        raise AssertionError("the call went through while the other thread was at work, or was to be")
+            self.work()
+        except BaseException as error:
+            self.raised = error
+
+    def __enter__(self) -> "Worker":
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.join(LIMIT)
+        assert not self.is_alive()
+        assert self.raised is None
+
+    def makes_busy(self, call: Callable[[], object], before: type[Exception] = NotYet) -> str:
+        """What Busy says when `call` meets the work; until the work begins, it raises `before`."""
+        while self.is_alive():
+            message = busy(call, before)
+            if message:
+                return message
+        raise AssertionError("the work ended, and the call was never Busy")
+
+
+def busy(call: Callable[[], object], before: type[Exception]) -> str:
+    try:
+        call()
+    except before:
+        return ""
+    except Busy as error:
+        return str(error)
+    raise AssertionError("the call went through while another thread was at work, or was to be")
 
 
 def test_a_launch_during_a_reverse() -> None:
@@ -77,12 +86,11 @@ def test_a_launch_during_a_reverse() -> None:
     slow.graph.launch()
     record = slow.graph.record
     message = "a reverse is reading the record of this graph; launch or update it when that is done"
-    with running(lambda: reverse(record, slow.seeds)) as raised:
-        assert busy_at_last(slow.graph.launch, RecordError) == message
+    with Worker(lambda: reverse(record, slow.seeds)) as worker:
+        assert worker.makes_busy(slow.graph.launch, RecordError) == message
         with pytest.raises(Busy) as refusal:
             slow.graph.update(trips=1)
         assert str(refusal.value) == message
-    assert not raised
     assert not record.live
     slow.graph.update(trips=1)
     slow.graph.launch()
@@ -101,14 +109,13 @@ def test_everything_else_during_a_launch() -> None:
         reverse(old, slow.seeds)
         raise NotYet
 
-    with running(slow.graph.launch) as raised:
-        assert busy_at_last(reverse_the_old_one, NotYet) == message
+    with Worker(slow.graph.launch) as worker:
+        assert worker.makes_busy(reverse_the_old_one) == message
         for call in (slow.graph.launch, lambda: slow.graph.update(trips=1), lambda: slow.graph.record, old.keep):
             with pytest.raises(Busy) as refusal:
                 call()
             assert str(refusal.value) == message
         assert bits(reverse(kept, slow.seeds)["x"]) == bits(expected["x"])  # a kept one is read meanwhile
-    assert not raised
     assert bits(reverse(slow.graph.record, slow.seeds)["x"]) == bits(expected["x"])
 
 
@@ -123,10 +130,9 @@ def test_one_reverse_in_two_threads() -> None:
         rev(record, {})
         raise NotYet
 
-    with running(lambda: rev(record, slow.seeds)) as raised:
-        message = busy_at_last(other_seeds, NotYet)
+    with Worker(lambda: rev(record, slow.seeds)) as worker:
+        message = worker.makes_busy(other_seeds)
         second = Reverse(slow.graph)(record, slow.seeds)  # its own goes through meanwhile
-    assert not raised
     assert message == "another thread is running this Reverse; build one for each thread"
     assert bits(rev(record, slow.seeds)["x"]) == bits(second["x"])
 
@@ -161,9 +167,8 @@ def test_a_binding_launched_by_two_threads() -> None:
             bound.launch()
         raise NotYet
 
-    with running(bound.launch) as raised:
-        message = busy_at_last(launch_when_begun, NotYet)
-    assert not raised
+    with Worker(bound.launch) as worker:
+        message = worker.makes_busy(launch_when_begun)
     assert message == "drift: another thread is launching this binding; bind one for each thread"
 
 
@@ -177,9 +182,8 @@ def test_a_graph_that_is_not_recorded_launched_by_two_threads() -> None:
             graph.launch()
         raise NotYet
 
-    with running(graph.launch) as raised:
-        message = busy_at_last(launch_when_begun, NotYet)
-    assert not raised
+    with Worker(graph.launch) as worker:
+        message = worker.makes_busy(launch_when_begun)
     assert message == "another thread is launching this graph"
 
 
@@ -284,7 +288,8 @@ def interrupt_when_busy(call: Callable[[], object], before: type[Exception]) -> 
     """Send this process a Ctrl-C when `call` raises Busy; until then it raises `before`."""
 
     def work() -> None:
-        busy_at_last(call, before)
+        while not busy(call, before):
+            pass
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=work, daemon=True).start()

@@ -5,4 +5,6 @@ from .base import Record
 from .phase import phase
 from .reverse import Reverse, reverse
 
-__all__ = ["Gradients", "Record", "Report", "Reverse", "phase", "reverse"]
+from ..runs.tangents import forward, hvp  # isort: skip - runs import the records above
+
+__all__ = ["Gradients", "Record", "Report", "Reverse", "forward", "hvp", "phase", "reverse"]

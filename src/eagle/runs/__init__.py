@@ -3,6 +3,7 @@
 from .options import Status
 from .result import Result
 from .runner import Runner, until_done
+from .saved import resume
 from .simulation import Simulation, simulate, simulation
 
-__all__ = ["Result", "Runner", "Simulation", "Status", "simulate", "simulation", "until_done"]
+__all__ = ["Result", "Runner", "Simulation", "Status", "resume", "simulate", "simulation", "until_done"]

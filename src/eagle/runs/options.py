@@ -33,7 +33,7 @@ _MESSAGES = {
     Status.NO_CROSSING: "its stop rule held at the end of its last step, but does not begin to hold inside that step",
     Status.GRAZING: "its stop rule is touched, not crossed: the time of the event has no derivative",
     Status.TIE: "two of its stop rules begin to hold at one time: the time of the event has no single derivative",
-    Status.JUMP: "its stop rule begins to hold at a jump, or a slope without bound: the time of the event has no derivative",
+    Status.JUMP: "its stop rule begins to hold at a jump, not at a smooth crossing: the time of the event has no derivative",
 }
 
 
@@ -53,16 +53,16 @@ class Options:
     def checked(
         max_steps: Any, record: Any, window: Any, memory_budget: Any, events: Any, on_no_event: Any, progress: Any
     ) -> Options:
-        if not _is_count(max_steps) or not 0 <= max_steps < 2**31:
+        if not is_count(max_steps) or not 0 <= max_steps < 2**31:
             raise ArgumentError(f"max_steps={max_steps!r}: the most steps a sample may take, an integer from 0 on")
         for name, value in (("window", window), ("memory_budget", memory_budget)):
             if value is not None and not record:
                 raise ArgumentError(
                     f"{name}={value!r} is for the reverse of a recorded run; pass record=True as well, or leave it out"
                 )
-        if window is not None and window != "full" and not (_is_count(window) and window >= 1):
+        if window is not None and window != "full" and not (is_count(window) and window >= 1):
             raise ArgumentError(f"window={window!r}: a number of steps from 1 on, or 'full'")
-        if memory_budget is not None and not (_is_count(memory_budget) and memory_budget > 0):
+        if memory_budget is not None and not (is_count(memory_budget) and memory_budget > 0):
             raise ArgumentError(f"memory_budget={memory_budget!r}: a number of bytes")
         if events not in ("step", "refine"):
             raise ArgumentError(f"events={events!r}: 'step' stops at the end of a step, 'refine' inside it")
@@ -83,5 +83,6 @@ class Options:
         return min(max(math.isqrt(max(self.max_steps - 1, 0)) + 1, 16), 1024)
 
 
-def _is_count(value: Any) -> bool:
+def is_count(value: Any) -> bool:
+    """Whether a value is an integer, and no bool."""
     return isinstance(value, int) and not isinstance(value, bool)

@@ -55,6 +55,8 @@ class RunRecord(Record):
 
     def keep(self) -> RunRecord:
         """A record with copies of the planes and tables that the step only reads, valid after later runs."""
+        if self._inputs is not None:
+            return self
         self.check_current()
         copies = {name: array.copy() for name, array in self.inputs().items()}
         return RunRecord(self.runner, self.generation, self.start, self.uniforms, self.steps, self.status, copies)
@@ -67,12 +69,15 @@ class RunRecord(Record):
         return self._inputs if self._inputs is not None else self.runner.inputs
 
     def check_current(self) -> None:
-        """Raise RecordError if a later run may have been given other inputs."""
-        if self._inputs is None and self.generation != self.runner.generation:
-            raise RecordError(
-                f"this record is of run {self.generation}, and the current one is {self.runner.generation}; its inputs "
-                "may hold newer values. keep() a record to reverse it after later runs"
-            )
+        """Raise RecordError if the planes and tables that the step only reads may hold other values by now."""
+        if self._inputs is not None or self.runner.is_current(self):
+            return
+        newest = self.runner.generation
+        why = f"and the current one is {newest}" if newest != self.generation else "and inputs were set since"
+        raise RecordError(
+            f"this record is of run {self.generation}, {why}; its inputs may hold newer values. keep() a record to "
+            "reverse it after later runs"
+        )
 
     def reverse(self, seeds: Mapping[str, object], vjps: Mapping[str, object] | None, strict: bool) -> Gradients:
         from .reverse import reverse_run

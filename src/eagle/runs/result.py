@@ -36,7 +36,7 @@ class Result:
         record: RunRecord | None,
     ) -> None:
         self._kernel = kernel
-        self.state = MappingProxyType(dict(state))
+        self.state = state
         self.steps = steps
         self.finished = finished
         self.status = status
@@ -47,7 +47,9 @@ class Result:
         state = self.__dict__.get("state", {})
         if name in state:
             return state[name]  # type: ignore[no-any-return]
-        raise AttributeError(f"a result of {self.__dict__.get('_kernel')} has no {name!r}; its state is {', '.join(state)}")
+        raise AttributeError(
+            f"a result of {self.__dict__.get('_kernel')} has no {name!r}; its state is {', '.join(state)}"
+        )
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.state]
@@ -72,7 +74,9 @@ class Result:
         for name, plane in self.state.items():
             if plane.size and plane.dtype.kind in "fi":
                 rows.append((name, f"{plane.dtype} {plane.shape}, {plane.min():.6g} to {plane.max():.6g}"))
-        cells = "".join(f"<tr><th style='text-align:left'>{a}</th><td style='text-align:left'>{b}</td></tr>" for a, b in rows)
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{a}</th><td style='text-align:left'>{b}</td></tr>" for a, b in rows
+        )
         return f"<table><caption>{self._kernel}</caption>{cells}</table>"
 
     def __getstate__(self) -> dict[str, Any]:

@@ -16,8 +16,8 @@ import numpy as np
 import hawk
 from hawk.diff import Vjp
 from hawk.diff.loops import Schedule
-from hawk.ir.program import Argument, Role
 from hawk.events import RULE, STATUS
+from hawk.ir.program import Argument, Role
 from hawk.run import LIMIT, STEPS
 
 from .. import _native
@@ -42,7 +42,7 @@ def reverse_run(record: RunRecord, seeds: Mapping[str, object], vjps: Mapping[st
     if vjps:
         raise ReverseError(f"vjps={list(vjps)}: this run has no nodes of your own; its kernel's vjp is built by eagle")
     check_differentiable(runner.plan.name, record.status)
-    given = _checked_seeds(runner, seeds)
+    given = checked_seeds(runner, seeds)
     passes = Passes.of(runner)
     schedule, sizes = schedule_for(runner, int(record.steps.max(initial=0)), passes.budget)
     plan = vjp_plan(runner, schedule)
@@ -74,7 +74,7 @@ def _output(plan: Plan, name: str, runner: Runner, primal: str, seeds: Mapping[s
     return seeds[primal].copy() if primal in seeds else np.zeros(like.shape, like.dtype)
 
 
-def _checked_seeds(runner: Runner, seeds: Mapping[str, object]) -> dict[str, Array]:
+def checked_seeds(runner: Runner, seeds: Mapping[str, object]) -> dict[str, Array]:
     real = {k: a for k, a in runner.state.items() if a.dtype.kind == "f"}
     given = {}
     for name, seed in seeds.items():

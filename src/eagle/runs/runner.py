@@ -5,23 +5,28 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any, final
+from pathlib import Path
+from types import MappingProxyType
+from typing import final
 
 import numpy as np
 
 import hawk
-from hawk.ir.program import Role
 from hawk.events import RULE, STATUS, EventRun
+from hawk.ir.program import Role
 from hawk.run import LIMIT, STEPS, Run
 
 from ..errors import ArgumentError, Busy, EventError, PlaneError, RecordError
 from ..plan import Bound, Plan, check_forward
 from ..planes import Array, param_value
-from .options import Options, Status
+from .options import Options, Status, is_count
+from .progress import progress_bar
 from .record import RunRecord
 from .result import Result
 
 _SLICE = 0.2  # seconds a native call should take, so that Ctrl-C and progress come through
+_FIRST_SLICE = 200_000  # sample-steps, before it is known how long one takes
+_MAX_STEPS = np.array(Status.MAX_STEPS, np.int32)
 
 
 def until_done(
@@ -68,7 +73,8 @@ class Runner:
     """A run in place on given planes.
 
     Attributes, after `run`: ``result``; ``finished``, ``steps`` and ``t_stop`` of every sample;
-    ``event_status``, a `Status` a sample; ``record``.
+    ``event_status``, a `Status` a sample; ``event_rule``, which comparison of the stop rule began to hold in a
+    refined run, counted from 0 as it is written (-1 for none); ``record``.
     """
 
     def __init__(self, plan: Plan, options: Options, planes: Mapping[str, object]) -> None:
@@ -76,173 +82,238 @@ class Runner:
         self.options = options
         self.run_plan = run_plan(plan, options)
         arguments = plan.program.arguments
-        self._done = next((a.name for a in arguments if a.role is Role.TERMINATED), None)
+        done = next((a.name for a in arguments if a.role is Role.TERMINATED), None)
+        samples = _samples(plan, planes)
         given = dict(planes)
-        samples = _samples(plan, given)
-        if self._done is not None and self._done not in given:
-            given[self._done] = np.zeros(samples, np.bool_)
-        self.steps = np.zeros(samples, np.int32)
-        self._status, self.event_rule = np.zeros(samples, np.int32), np.full(samples, -1, np.int32)
+        if done is not None and done not in given:
+            given[done] = np.zeros(samples, np.bool_)
+        self.steps, self._status, self.event_rule = np.zeros((3, samples), np.int32)
         own: dict[str, object] = {STEPS: self.steps, LIMIT: options.max_steps}
         if options.events == "refine":
             own |= {STATUS: self._status, RULE: self.event_rule}
         self.bound: Bound = self.run_plan.bind(**given, **own)
-        self.state = {a.name: self._array(a.name) for a in arguments if a.role is Role.MUTABLE}
-        self._given = {k: a.copy() for k, a in self._start_planes().items()}
-        self._lock = threading.Lock()
+        self._arrays = {a.name: self.bound.planes[a.name].array for a in arguments}
+        self._limit = self.bound.planes[LIMIT].array
+        self.state = MappingProxyType({a.name: self._arrays[a.name] for a in arguments if a.role is Role.MUTABLE})
+        self.finished = np.zeros(samples, np.bool_) if done is None else self._arrays[done]
+        self._started = dict(self.state) if done is None else {**self.state, done: self.finished}
+        self._params = tuple(a.name for a in arguments if a.role is Role.PARAM)
+        # Copies that are replaced, never written: records refer to them.
+        self._given = {k: a.copy() for k, a in self._started.items()}
+        self._uniforms = {k: self._arrays[k].copy() for k in self._params}
+        self._start = self._given
+        self._turn = _Turn(plan.name)
+        self._underway = False
+        self._reached = 0
         self.generation = 0
         self._record: RunRecord | None = None
         self._result: Result | None = None
-
-    def _array(self, name: str) -> Array:
-        return self.bound.planes[name].array
-
-    def _start_planes(self) -> dict[str, Array]:
-        """The planes a run changes."""
-        return self.state | ({self._done: self._array(self._done)} if self._done is not None else {})
 
     @property
     def samples(self) -> int:
         return self.bound.samples
 
     @property
-    def planes(self) -> dict[str, Array]:
+    def planes(self) -> Mapping[str, Array]:
         """The arrays of the plan's arguments; a param's is its value."""
-        return {a.name: self._array(a.name) for a in self.plan.program.arguments}
+        return MappingProxyType(self._arrays)
 
     @property
     def inputs(self) -> dict[str, Array]:
         """The planes and tables that the step only reads."""
-        wanted = (Role.SAMPLE, Role.TABLE)
-        return {a.name: self._array(a.name) for a in self.plan.program.arguments if a.role in wanted}
+        return {k: a for k, a in self._arrays.items() if k not in self._started and k not in self._uniforms}
 
-    def set_start(self, values: Mapping[str, object]) -> None:
-        """Change start values, inputs and params by name; all are checked before any is changed."""
-        arguments = {a.name: a for a in self.plan.program.arguments}
-        new = []
-        for name, value in values.items():
-            if name not in arguments:
-                raise ArgumentError(f"{self.plan.name} has no argument {name!r}; it has {', '.join(arguments)}")
-            if arguments[name].role is Role.PARAM:
-                new.append((name, param_value(f"{self.plan.name}: {name}", arguments[name], value)))
-            else:
-                array = np.asarray(value)
-                if array.shape != self._array(name).shape or array.dtype.kind not in "fiub":
-                    raise PlaneError(
-                        f"{self.plan.name}: {name} has shape {self._array(name).shape}, found {array.dtype} {array.shape}"
-                    )
-                new.append((name, array))
-        for name, array in new:
-            self._array(name)[...] = array
-            if name in self._given:
-                self._given[name][...] = array
-
-    @property
-    def _active(self) -> Array:
-        below = self.steps < self.options.max_steps
-        return below if self._done is None else below & ~self._array(self._done)
+    # running
 
     def run(self, steps: int | None = None) -> Result:
         """Start from what the planes hold and run every sample to its end; or `steps` steps at most, to be
         continued by the next call.
 
-        Raises Busy while another thread runs it. Ctrl-C raises KeyboardInterrupt and leaves a run that the
-        next call continues.
+        Raises Busy while another thread runs it, EventError for a refined run with samples that have no event.
+        Ctrl-C raises KeyboardInterrupt and leaves a run that the next call continues, to the same bits.
         """
-        if steps is not None and (not isinstance(steps, int) or isinstance(steps, bool) or steps < 0):
-            raise ArgumentError(f"run(steps={steps!r}): a number of steps, or None to run to the end")
-        if not self._lock.acquire(blocking=False):
-            raise Busy("another thread is running this run")
-        try:
-            if self._result is not None or self.generation == 0:
-                self._begin()
-            last = self.options.max_steps if steps is None else min(self.options.max_steps, self._reached + steps)
-            self._advance(last)
-            if steps is None or last == self.options.max_steps or not self._active.any():
-                return self._end()
-            return self._outcome(None)
-        finally:
-            self._lock.release()
+        with self._turn:
+            if not self._underway:
+                self._begin(None)
+            return self._run(steps)
 
-    def _begin(self) -> None:
+    def restart(self, start: Mapping[str, object]) -> Result:
+        """Set what is named in `start` (as `set_start`), put the planes back to the start and run to the end."""
+        with self._turn:
+            if start:
+                self._set_start(start)
+            self._put_back()
+            self._begin(self._given)
+            return self._run(None)
+
+    def _begin(self, start: dict[str, Array] | None) -> None:
+        """Begin a run from what the planes hold, of which `start` is a copy if there is one already."""
+        self.steps.fill(0)
+        if self.options.events == "refine":
+            self._status.fill(Status.DONE)
+            self.event_rule.fill(-1)
+        if self.options.record:
+            self._start = start if start is not None else {k: a.copy() for k, a in self._started.items()}
         self.generation += 1
         self._result = self._record = None
         self._reached = 0
-        self._clear()
-        if self.options.record:
-            self._start = {k: a.copy() for k, a in self._start_planes().items()}
+        self._underway = True
 
-    def _clear(self) -> None:
-        self.steps[...] = 0
-        self._status[...] = Status.DONE
-        self.event_rule[...] = -1
+    def _run(self, steps: int | None) -> Result:
+        most = self.options.max_steps
+        last = most
+        if steps is not None:
+            if not is_count(steps) or steps < 0:
+                raise ArgumentError(f"run(steps={steps!r}): a number of steps, or None to run to the end")
+            last = min(most, self._reached + steps)
+        self._advance(last)
+        if last == most or not self._active().any():
+            return self._end()
+        return self._outcome(None)
+
+    def _active(self) -> Array:
+        """The samples that are neither finished nor at their last step."""
+        return (self.steps < self.options.max_steps) & ~self.finished
 
     def _advance(self, last: int) -> None:
         """Step all samples to `last` steps, in slices short enough for Ctrl-C and progress."""
-        limit = self.bound.planes[LIMIT].array
-        work = max(self.samples, 1)
-        chunk = max(1, int(2e7) // work)
-        with _bar(self) as bar:
-            while True:
-                target = min(last, self._reached + chunk)
-                limit[...] = target
-                start = time.perf_counter()
-                self.bound.launch()
+        chunk = max(1, _FIRST_SLICE // max(self.samples, 1))
+        if last <= self._reached + chunk and not self.options.progress:
+            self._step_to(last)
+            return
+        with progress_bar(self.plan.name, self.samples, self.options.progress) as show:
+            while self._reached < last:
+                before, start = self._reached, time.perf_counter()
+                self._step_to(min(last, before + chunk))
                 spent = time.perf_counter() - start
-                self._reached = target
-                if target >= last or (chunk < last and not self._active.any()):
-                    return
-                bar.update(self)
-                chunk = max(1, int(chunk * min(4.0, _SLICE / max(spent, 1e-6))))
+                active = np.count_nonzero(self._active())
+                show(self.samples - int(active))
+                if not active:
+                    self._reached = last
+                chunk = max(1, int(chunk * min(8.0, _SLICE / max(spent, 1e-6))))
+
+    def _step_to(self, target: int) -> None:
+        self._limit[...] = target
+        self.bound.launch()
+        self._reached = target
 
     def _end(self) -> Result:
         self.check_events()
         if self.options.record:
-            uniforms = {
-                a.name: self._array(a.name).copy() for a in self.plan.program.arguments if a.role is Role.PARAM
-            }
-            self._record = RunRecord(self, self.generation, self._start, uniforms, self.steps.copy(), self.event_status)
+            status = self.event_status
+            self._record = RunRecord(self, self.generation, self._start, self._uniforms, self.steps.copy(), status)
         self._result = self._outcome(self._record)
+        self._underway = False
         return self._result
+
+    def _outcome(self, record: RunRecord | None) -> Result:
+        status = self.event_status if record is None else record.status
+        return Result(self.plan.name, self.state, self.steps, self.finished, status, self.t_stop, record)
+
+    # starting again
+
+    def reset(self) -> None:
+        """Put the planes back to what they held when the runner was made, or were set to since.
+
+        Raises Busy while another thread runs it."""
+        with self._turn:
+            self._put_back()
+            self.steps.fill(0)
+            self._underway = False
+            self._result = None
+
+    def _put_back(self) -> None:
+        for name, array in self._started.items():
+            array[...] = self._given[name]
+
+    def set_start(self, values: Mapping[str, object]) -> None:
+        """Change start values, inputs and params by name, for the runs to come.
+
+        All are checked before any is changed. Raises ArgumentError for a name that is no argument, PlaneError
+        for a value of another shape or kind, Busy while another thread runs it.
+        """
+        with self._turn:
+            self._set_start(values)
+
+    def _set_start(self, values: Mapping[str, object]) -> None:
+        new = {name: self._checked(name, value) for name, value in values.items()}
+        self._given = self._given | {k: v for k, v in new.items() if k in self._given}
+        self._uniforms = self._uniforms | {k: v for k, v in new.items() if k in self._uniforms}
+        for name, array in new.items():
+            self._arrays[name][...] = array
+            if name not in self._given and name not in self._uniforms:
+                self._record = None  # an input of it has changed
+
+    def _checked(self, name: str, value: object) -> Array:
+        """A value for an argument, as an array of its own."""
+        argument = next((a for a in self.plan.program.arguments if a.name == name), None)
+        where = f"{self.plan.name}: {name}"
+        if argument is None:
+            raise ArgumentError(f"{self.plan.name} has no argument {name!r}; it has {', '.join(self._arrays)}")
+        if argument.role is Role.PARAM:
+            return param_value(where, argument, value)
+        array, own = np.array(value), self._arrays[name]
+        if array.shape != own.shape or not np.can_cast(array.dtype, own.dtype, "same_kind"):
+            raise PlaneError(f"{where} is {own.dtype} of shape {own.shape}, found {array.dtype} of shape {array.shape}")
+        if not own.flags.writeable:
+            raise PlaneError(
+                f"{where} was given as a read-only array, so its values cannot be set; give a writable one"
+            )
+        return array.astype(own.dtype)
+
+    # stopping here and going on elsewhere
+
+    def save(self, path: str | Path) -> None:
+        """Write the run as it stands to one file; ``eagle.resume(path)`` goes on with it, in any process.
+
+        Raises SavedRunError for a kernel that is not traced from source, OSError if the file cannot be
+        written (an older one then stays), Busy while another thread runs it.
+        """
+        from .saved import save
+
+        with self._turn:
+            save(self, path)
+
+    def standing(self) -> tuple[dict[str, int], dict[str, Array]]:
+        """Where the run stands: how far it is, and every array that it needs to go on."""
+        how_far = {"generation": self.generation, "reached": self._reached, "underway": int(self._underway)}
+        arrays = {f"plane {k}": a for k, a in self._arrays.items()}
+        arrays |= {f"given {k}": a for k, a in self._given.items()} | {f"start {k}": a for k, a in self._start.items()}
+        return how_far, arrays | {"steps": self.steps, "status": self._status, "rule": self.event_rule}
+
+    def take_up(self, how_far: Mapping[str, int], arrays: Mapping[str, Array]) -> None:
+        """Stand where another run stood (`standing`); the planes hold its values already."""
+        self.steps[...], self._status[...], self.event_rule[...] = (arrays[k] for k in ("steps", "status", "rule"))
+        self._given = {k: arrays[f"given {k}"] for k in self._given}
+        self._start = {k: arrays[f"start {k}"] for k in self._start}
+        self.generation, self._reached = how_far["generation"], how_far["reached"]
+        self._underway = bool(how_far["underway"])
+        if self.generation and not self._underway:
+            self._end()
+
+    # what came of it
 
     def check_events(self) -> None:
         """Raise EventError for a sample without an event, unless those are to count as zero."""
         if self.options.events != "refine" or self.options.on_no_event != "raise":
             return
-        without = np.flatnonzero(np.isin(self.event_status, (Status.MAX_STEPS, Status.NO_CROSSING)))
+        statuses = self.event_status
+        without = np.flatnonzero((statuses == Status.MAX_STEPS) | (statuses == Status.NO_CROSSING))
         if without.size:
             first = int(without[0])
-            status = Status(int(self.event_status[first]))
             raise EventError(
-                f"{self.plan.name}: {without.size} of {self.samples} samples have no event, the first is sample {first}: "
-                f"{status.message}. Pass on_no_event='zero' to let their stop times have derivative zero, or raise "
-                "max_steps"
+                f"{self.plan.name}: {without.size} of {self.samples} samples have no event, the first is sample "
+                f"{first}: {Status(int(statuses[first])).message}. Pass on_no_event='zero' to let their stop times "
+                "have derivative zero, or raise max_steps"
             )
 
     def check_differentiable(self) -> None:
         """Raise EventError for a sample whose event has no derivative."""
         check_differentiable(self.plan.name, self.event_status)
 
-    def _outcome(self, record: RunRecord | None) -> Result:
-        return Result(
-            self.plan.name, self.state, self.steps, self.finished, self.event_status, self.t_stop, record
-        )
-
-    def reset(self) -> None:
-        """Put the planes back to what they held when the runner was made."""
-        for name, array in self._start_planes().items():
-            array[...] = self._given[name]
-        self._clear()
-        self.generation += 1
-        self._result = self._record = None
-        self._reached = 0
-
-    @property
-    def finished(self) -> Array:
-        """Whether each sample's stop rule has held; all False for a kernel without one."""
-        if self._done is None:
-            return np.zeros(self.samples, np.bool_)
-        return self._array(self._done)
+    def is_current(self, record: RunRecord) -> bool:
+        """Whether the planes and tables that the step only reads are still those of a record."""
+        return record is self._record
 
     @property
     def t_stop(self) -> Array | None:
@@ -253,7 +324,9 @@ class Runner:
     @property
     def event_status(self) -> Array:
         """A `Status` a sample, as int32."""
-        return np.where(self.finished, self._status, np.int32(Status.MAX_STEPS))
+        if self.options.events == "step":
+            return (~self.finished).astype(np.int32)  # DONE or MAX_STEPS
+        return np.where(self.finished, self._status, _MAX_STEPS)
 
     @property
     def record(self) -> RunRecord:
@@ -272,7 +345,25 @@ class Runner:
         return self._result
 
     def __repr__(self) -> str:
-        return f"<run of {self.plan.name}, {self.samples} samples, at most {self.options.max_steps} steps>"
+        how = ", refined" * (self.options.events == "refine") + ", recorded" * self.options.record
+        return f"<run of {self.plan.name}, {self.samples:,} samples, at most {self.options.max_steps:,} steps{how}>"
+
+
+class _Turn:
+    """The right to run: one thread at a time; Busy, with no wait, for any other."""
+
+    __slots__ = ("_lock", "_name")
+
+    def __init__(self, name: str) -> None:
+        self._lock = threading.Lock()
+        self._name = name
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise Busy(f"another thread is running this run of {self._name}")
+
+    def __exit__(self, *why: object) -> None:
+        self._lock.release()
 
 
 def check_differentiable(name: str, statuses: Array) -> None:
@@ -305,28 +396,3 @@ def _samples(plan: Plan, given: Mapping[str, object]) -> int:
         if a.role in (Role.SAMPLE, Role.MUTABLE) and isinstance(value, np.ndarray) and value.ndim:
             return int(value.shape[0] if a.samples_first else value.shape[-1])
     raise PlaneError(f"{plan.name}: no plane is given, so the number of samples is unknown")
-
-
-class _bar:
-    """A progress bar by tqdm, if asked for: finished samples."""
-
-    def __init__(self, runner: Runner) -> None:
-        self._bar: Any = None
-        if runner.options.progress:
-            from tqdm.auto import tqdm
-
-            self._bar = tqdm(total=runner.samples, unit="samples", desc=runner.plan.name)
-
-    def __enter__(self) -> _bar:
-        return self
-
-    def update(self, runner: Runner) -> None:
-        if self._bar is not None:
-            self._bar.n = runner.samples - int(np.count_nonzero(runner._active))
-            self._bar.refresh()
-
-    def __exit__(self, kind: object, *rest: object) -> None:
-        if self._bar is not None:
-            if kind is None:
-                self._bar.n = self._bar.total
-            self._bar.close()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, final
 
 import hawk
 
 from ..errors import ArgumentError
-from ..plan import Plan, auto
+from ..plan import Plan
 from ..planes import Array
 from .options import Options
 from .record import RunRecord
@@ -37,9 +38,8 @@ def simulation(
         hint = "; a plan goes to eagle.until_done" if isinstance(kernel, Plan) else ""
         raise ArgumentError(f"simulation takes a kernel, found {type(kernel).__name__}{hint}")
     Options.checked(max_steps, record, window, memory_budget, events, on_no_event, progress)
-    (plan,) = auto([kernel], mode=mode)
     runner = until_done(
-        plan,
+        _plan(kernel, mode),
         max_steps=max_steps,
         record=record,
         window=window,
@@ -50,6 +50,14 @@ def simulation(
         **planes,
     )
     return Simulation(runner)
+
+
+def _plan(kernel: hawk.Kernel, mode: str) -> Plan:
+    """The plan of a kernel, kept with it so that its runs are compiled once."""
+    if mode not in kernel.plans:
+        kernel.plans[mode] = Plan(kernel, mode)
+    plan: Plan = kernel.plans[mode]
+    return plan
 
 
 def simulate(kernel: hawk.Kernel, *, max_steps: int, **options: Any) -> Result:
@@ -66,19 +74,15 @@ class Simulation:
 
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
-        self._started = False
 
     def run(self, **start: object) -> Result:
-        """Put the planes back to the start, then run to the end. A start value given here, or a value of a
-        Param, is the simulation's from now on.
+        """Put the planes back to the start, then run to the end. A start value given here, or an input, or a
+        value of a Param, is the simulation's from now on.
 
-        Raises ArgumentError for a name that is no argument of the kernel, and errors as in `Runner.run`.
+        Raises ArgumentError for a name that is no argument of the kernel, PlaneError for a value of another
+        shape or kind, and errors as in `Runner.run`.
         """
-        self.runner.set_start(start)
-        if self._started:
-            self.runner.reset()
-        self._started = True
-        return self.runner.run()
+        return self.runner.restart(start)
 
     @property
     def record(self) -> RunRecord:
@@ -89,7 +93,7 @@ class Simulation:
         return self.runner.result
 
     @property
-    def planes(self) -> dict[str, Array]:
+    def planes(self) -> Mapping[str, Array]:
         return self.runner.planes
 
     def __repr__(self) -> str:

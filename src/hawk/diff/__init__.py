@@ -1,8 +1,8 @@
 """Derivatives of kernels, as kernels."""
 
-from .derive import ADJOINT_PREFIX, TANGENT_PREFIX, Derivative, Jvp, Vjp, jvp, vjp
+from .derive import ADJOINT_PREFIX, TANGENT_PREFIX, Derivative, Jvp, Vjp, jvp, param_planes, vjp
 from .errors import DerivativeError
 
 __all__ = [
-    "ADJOINT_PREFIX", "TANGENT_PREFIX", "Derivative", "DerivativeError", "Jvp", "Vjp", "jvp", "vjp",
+    "ADJOINT_PREFIX", "TANGENT_PREFIX", "Derivative", "DerivativeError", "Jvp", "Vjp", "jvp", "param_planes", "vjp",
 ]  # fmt: skip

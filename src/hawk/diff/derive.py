@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from ..ir.build import Builder
 from ..ir.definition import Definition
@@ -29,6 +29,9 @@ class Differentiable(Protocol):
 
     @property
     def definition(self) -> Definition: ...
+
+
+K = TypeVar("K", bound=Differentiable)
 
 
 class Derivative(Definition):
@@ -136,6 +139,20 @@ def jvp(kernel: Differentiable, wrt: Iterable[str] | None = None) -> Jvp:
     `wrt` and errors as in `vjp`.
     """
     return Jvp(kernel.definition, None if wrt is None else tuple(wrt))
+
+
+def param_planes(kernel: K) -> K:
+    """`kernel` with its Params read from one-value planes, as a recorded graph must bind it.
+
+    Every kernel is made so: a Param is a plane of one value (of its shape), which a launch reads through its
+    address and a derivative shares, so no number is ever compiled in. This is therefore `kernel` itself; it is
+    for code that says so explicitly when it builds plugins to be recorded.
+
+    Raises TypeError for what is no kernel.
+    """
+    if not isinstance(getattr(kernel, "definition", None), Definition):
+        raise TypeError(f"param_planes takes a kernel, found {kernel!r}; decorate the function with @hawk.kernel")
+    return kernel
 
 
 def check_wrt(program: Program, wrt: tuple[str, ...] | None) -> tuple[str, ...]:

@@ -62,13 +62,22 @@ def _erfc_pair(m: Lanes, x: V) -> tuple[Pair, V]:
     """A pair and n (bits) with erfc(x) = 2**n (high + low), x >= 0."""
     square, square_low = two_product(m, x, x)
     power, n_bits = exp_of_pair(m, (m.neg(square), m.neg(square_low)))
-    middle = m.real(c.ERFC_MIDDLE)
-    t = m.div(m.sub(x, middle), m.add(x, middle))
+    power = fast_two_sum(m, *power)
+    t = _place(m, x)
     centre, centre_low = (m.real(part) for part in c.ERFC_CENTRE)
     curve, curve_low = fast_two_sum(m, centre, m.mul(t, m.poly(t, c.ERFC_64)))
     over = times(m, power, (curve, m.add(curve_low, centre_low)))
-    under = fast_two_sum(m, m.real(1.0), m.add(x, x))
+    under = fast_two_sum(m, m.real(1.0), m.add(x, x))  # exact: 1 is a multiple of the sum's last place
     return quotient_pair(m, over, under), n_bits
+
+
+def _place(m: Lanes, x: V) -> V:
+    """t = (x - K) / (x + K); beyond K as 1 - 2K / (x + K), whose error is smaller there."""
+    middle = m.real(c.ERFC_MIDDLE)
+    beyond = m.gt(x, middle)
+    over = m.select(beyond, m.real(-2 * c.ERFC_MIDDLE), m.sub(x, middle))
+    t = m.div(over, m.add(x, middle))
+    return m.select(beyond, m.add(t, m.real(1.0)), t)
 
 
 def _erf_for_single(m: Lanes, x: V) -> V:

@@ -178,7 +178,7 @@ def ends(x: Scalar, by: Scalar) -> Scalar:
 def test_the_slope_of_a_root_at_zero_is_infinite_and_times_nothing_nothing():
     assert_slopes(slopes(root, x=[0.0, 4.0]), x=[INF, 0.25])
     assert_slopes(slopes(x_root_x, x=[0.0, 4.0]), x=[0, 3])
-    reverse, forward = vjp(ends), jvp(ends)
+    reverse, forward = vjp(ends, ("x",)), jvp(ends, ("x",))
     planes = {"x": [0.0], "by": [0.0]}
     np.testing.assert_array_equal(run(reverse, planes, {"out": [1.0]})["x"], [0])
     np.testing.assert_array_equal(run(reverse, {"x": [0.0], "by": [1.0]}, {"out": [0.0]})["x"], [0])

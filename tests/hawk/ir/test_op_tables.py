@@ -11,7 +11,7 @@ from hawk.ir.ops import COMPARISONS, ELEMENTARY, OPS, STRUCTURED
 from hawk.ir.types import Type
 
 # Ops that each interpretation treats by name: their result type is given, or they touch memory or other samples.
-TREATED_BY_NAME = frozenset("const cast table scatter load store most sample if loop".split())
+TREATED_BY_NAME = frozenset("const cast table scatter load store most sample if loop custom".split())
 TABLED = sorted(OPS.keys() - TREATED_BY_NAME)
 REALS, INTEGERS = (Type.F64, Type.F32), (Type.I64, Type.I32, Type.U32)
 
@@ -45,7 +45,7 @@ def test_every_op_has_a_partial_or_is_flat_or_is_treated_by_name():
 
 
 def test_an_op_with_a_real_result_of_reals_is_never_flat_unless_it_is_a_step():
-    steps = {"sign", "floor", "ceil", "trunc", "round", "floordiv"}
+    steps = {"sign", "floor", "ceil", "trunc", "round", "floordiv", "detach"}
     varying = {op for op in TABLED if takes(op, Type.F64)} - COMPARISONS
     assert varying & FLAT == steps
 
@@ -66,4 +66,4 @@ def test_a_rule_refuses_mixed_types(op):
         types[-1] = Type.I32
         assert OPS[op].rule(tuple(types)) is None
     else:
-        assert takes(op, Type.BOOL) == (op in ("not", "pin"))
+        assert takes(op, Type.BOOL) == (op in ("not", "pin", "detach"))
