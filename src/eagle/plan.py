@@ -25,7 +25,8 @@ from .planes import Plane, bind_planes, check_samples
 class Plan:
     """A kernel compiled for the CPU at one precision.
 
-    Attributes: ``kernel``, ``mode`` ("float64" or "float32"), ``program`` (its IR).
+    Attributes: ``kernel``, ``mode`` ("float64" or "float32"), ``program`` (its IR); ``slots``, the addresses
+    its entry takes, and ``reads``, the arguments it reads.
     """
 
     def __init__(self, kernel: hawk.Kernel, mode: str, cache_dir: Path | None = None) -> None:
@@ -33,7 +34,8 @@ class Plan:
         self.mode = mode
         self.program: Program = kernel.program(mode)
         self._cache_dir = cache_dir
-        self._slots = slots(self.program)
+        self.slots = slots(self.program)
+        self.reads = self.program.reads()
         self._derived: dict[str, Plan] = {}
 
     @cached_property
@@ -90,8 +92,8 @@ class Plan:
 
         `capacities` gives the params that size its tapes.
         """
-        sums = any(s.argument.role in (Role.SUM, Role.TABLE_SUM) for s in self._slots)
-        places_in_order = [places[s.argument.name, s.writes] for s in self._slots]
+        sums = any(s.argument.role in (Role.SUM, Role.TABLE_SUM) for s in self.slots)
+        places_in_order = [places[s.argument.name, s.writes] for s in self.slots]
         if self.program.tapes:
             places_in_order.append(device.scratch_bytes(tape_bytes(self.program, self._entry.width, capacities or {})))
         device.call(self._entry.address, places_in_order, any_count=not sums and not self.program.tapes)
@@ -133,15 +135,14 @@ class Bound:
 def place(device: HostProgram, plan: Plan, planes: Mapping[str, Plane]) -> dict[tuple[str, bool], Slot]:
     """The places of a plan's arguments in a device program, each bound to its plane."""
     places = {}
-    read = plan.program.reads()
-    for slot in slots(plan.program):
+    for slot in plan.slots:
         name, plane = slot.argument.name, planes[slot.argument.name]
         if slot.argument.role in (Role.SUM, Role.TABLE_SUM):
             places[name, True] = device.sum(slot.argument, plane.array)
         elif slot.writes:
             places[name, True] = device.write(plane)
         else:
-            places[name, False] = device.read(plane) if name in read else device.unused(plane)
+            places[name, False] = device.read(plane) if name in plan.reads else device.unused(plane)
     return places
 
 

@@ -96,7 +96,7 @@ class EventRun(Definition):
     def make(self, real: Type) -> Program:
         step = self.step.program(real)
         b = Builder()
-        loop = emit_loop(b, step)
+        loop = emit_loop(b, self.step, real)
         status, rule = Value(Type.I32), Value(Type.I32)
         loop.inputs[Place(STATUS, 0)], loop.inputs[Place(RULE, 0)] = status, rule
         ends, status, rule = _Refinement(b, loop, self.time_step).run(status, rule)

@@ -40,7 +40,7 @@ class Run(Definition):
 
     def make(self, real: Type) -> Program:
         b = Builder()
-        loop = emit_loop(b, self.step.program(real))
+        loop = emit_loop(b, self.step, real)
         return freeze(drop_dead(run_program(self.name, b, loop, loop.ends, ())))
 
 
@@ -61,8 +61,9 @@ def state_arguments(step: Program) -> list[Argument]:
     return [a for a in step.arguments if a.role in (Role.MUTABLE, Role.TERMINATED)]
 
 
-def emit_loop(b: Builder, step: Program) -> Loop:
+def emit_loop(b: Builder, definition: Definition, real: Type) -> Loop:
     """Emit the loop of a run. Carried values that nothing uses are left to `drop_dead`."""
+    step, entry = definition.program(real), definition.entry_rule
     state = state_arguments(step)
     kinds = {Place(a.name, k): a.type for a in state for k in range(a.size)}
     done = next((Place(a.name, 0) for a in state if a.role is Role.TERMINATED), None)
@@ -79,6 +80,9 @@ def emit_loop(b: Builder, step: Program) -> Loop:
         more = b.const(True, Type.BOOL) if done is None else b("not", after[done])
     region = Region((trip, *now.values(), *before.values()), tuple(body), (more, *after.values(), *now.values()))
     again = b.const(True, Type.BOOL) if done is None else b("not", inputs[done])
+    if entry is not None and done is not None:
+        asked, _ = inline(b, entry.program(real), inputs)
+        again = b("and", again, b("not", asked[done]))
     trips, *found = b.loop(b("sub", limit, taken), again, [*start, *start], region)
     ends, previous = found[: len(kinds)], found[len(kinds) :]
     return Loop(step, inputs, done, dict(zip(kinds, ends, strict=True)), dict(zip(kinds, previous, strict=True)),

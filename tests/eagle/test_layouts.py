@@ -394,13 +394,13 @@ def test_one_sample_by_two_strides() -> None:
 def test_a_graph_on_many_views() -> None:
     """A plane that is read, and read again after others have been copied, and one that is written twice."""
     table = np.zeros((500, 6))
-    table[:, 0] = np.arange(500.0)
+    table[:, 0] = np.arange(500) % 8  # all that follows is exact
     first, second, third, fourth = (table[:, k] for k in (0, 2, 3, 5))
     graph = Graph()
     for k, (x, s) in enumerate([(first, second), (second, third), (first, fourth), (third, second), (second, fourth)]):
         graph.add(plan(add).bind(x=x, s=s), name=f"step {k}")
     graph.build().launch()
-    a = np.arange(500.0)
+    a = np.arange(500.0) % 8
     b = a * a
     c = b * b
     d = a * a

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import final
@@ -12,6 +12,7 @@ from typing import final
 import numpy as np
 
 import hawk
+from hawk.compose import Composed
 from hawk.events import RULE, STATUS, EventRun
 from hawk.ir.program import Role
 from hawk.run import LIMIT, STEPS, Run
@@ -30,9 +31,10 @@ _MAX_STEPS = np.array(Status.MAX_STEPS, np.int32)
 
 
 def until_done(
-    plan: Plan,
+    plan: Plan | Sequence[Plan],
     *,
     max_steps: int,
+    until: Plan | None = None,
     record: bool = False,
     window: int | str | None = None,
     memory_budget: int | None = None,
@@ -45,7 +47,9 @@ def until_done(
 
     `planes` are the plan's arguments. Every Mutable is state, stepped in place; the Terminated plane may be
     left out. A sample whose Terminated is set from the start takes no step; a finished one is never touched
-    again.
+    again. A list of plans is one step: each reads what the ones before it wrote, by the names of their planes.
+    `until` is the plan of a kernel that only sets a Terminated: it is asked before the first step and after
+    every step.
 
     ``record=True`` keeps the start state, so that `eagle.diff.reverse(runner.record, seeds)` can go back
     through the run; `window` steps lie between two states kept while it does, and `memory_budget` bytes cap
@@ -54,11 +58,7 @@ def until_done(
 
     Raises ArgumentError for an option by its name, and what `Plan.bind` raises for planes.
     """
-    if isinstance(plan, (list, tuple)):
-        raise ArgumentError("until_done takes one plan; a step made of several is not supported: write one kernel")
-    if not isinstance(plan, Plan):
-        raise ArgumentError(f"until_done takes a plan (eagle.deploy([kernel])), found {type(plan).__name__}")
-    check_forward(plan.kernel)
+    plan = step_plan(plan, until)
     options = Options.checked(max_steps, record, window, memory_budget, events, on_no_event, progress)
     if record and plan.kernel.stepping.steps != 1:
         raise ArgumentError(
@@ -375,6 +375,44 @@ def check_differentiable(name: str, statuses: Array) -> None:
                 f"{name}: the events of {found.size} samples have no derivative, the first is sample {int(found[0])}: "
                 f"{status.message}. Leave these samples out of the run, or use events='step'"
             )
+
+
+def step_plan(plan: object, until: object) -> Plan:
+    """One plan for a step of several and its stop rule; ArgumentError for what does not fit together."""
+    plans = list(plan) if isinstance(plan, (list, tuple)) else [plan]
+    for given in [*plans, *([until] if until is not None else [])]:
+        if not isinstance(given, Plan):
+            raise ArgumentError(f"until_done takes plans (eagle.deploy([kernel])), found {type(given).__name__}")
+        check_forward(given.kernel)
+    if not plans:
+        raise ArgumentError("until_done was given an empty list: a step is at least one plan")
+    if len(plans) == 1 and until is None:
+        return plans[0]
+    if len({p.mode for p in plans} | ({until.mode} if isinstance(until, Plan) else set())) > 1:
+        raise ArgumentError("the plans of one step are built for different precisions; deploy them with one mode")
+    rule = until.kernel.definition if isinstance(until, Plan) else None
+    if rule is not None:
+        _check_rule(plans, until)
+    parts = [p.kernel.definition for p in plans]
+    timed = next((p.kernel.stepping for p in plans if p.kernel.stepping.time is not None), plans[0].kernel.stepping)
+
+    def make() -> hawk.Kernel:
+        try:
+            definition = Composed(parts, rule)
+        except ValueError as error:
+            raise ArgumentError(str(error)) from None
+        return hawk.Kernel(definition.name, definition, None, timed)
+
+    return plans[0].derived(f"step {[id(d) for d in (*parts, rule)]}", make)
+
+
+def _check_rule(plans: Sequence[Plan], until: Any) -> None:
+    outputs = [a for a in until.program.arguments if a.role in (Role.MUTABLE, Role.TERMINATED)]
+    if [a.role for a in outputs] != [Role.TERMINATED]:
+        raise ArgumentError(f"until={until.name}: a stop rule writes one Terminated and nothing else")
+    for p in plans:
+        if any(a.role is Role.TERMINATED for a in p.program.arguments):
+            raise ArgumentError(f"until={until.name}: {p.name} has a Terminated of its own; a run has one stop rule")
 
 
 def run_plan(plan: Plan, options: Options) -> Plan:

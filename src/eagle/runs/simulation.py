@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import hawk
@@ -17,9 +17,10 @@ from .runner import Runner, until_done
 
 
 def simulation(
-    kernel: hawk.Kernel,
+    kernel: hawk.Kernel | Sequence[hawk.Kernel],
     *,
     max_steps: int,
+    until: hawk.Kernel | None = None,
     record: bool = False,
     window: int | str | None = None,
     memory_budget: int | None = None,
@@ -31,16 +32,19 @@ def simulation(
 ) -> Simulation:
     """Build a run of a kernel from its start planes; ``run()`` it as often as you like.
 
-    Options and planes are those of `until_done`, with a kernel in place of a plan. The planes are stepped in
+    Options and planes are those of `until_done`, with kernels in place of plans. The planes are stepped in
     place.
     """
-    if not isinstance(kernel, hawk.Kernel):
-        hint = "; a plan goes to eagle.until_done" if isinstance(kernel, Plan) else ""
-        raise ArgumentError(f"simulation takes a kernel, found {type(kernel).__name__}{hint}")
+    kernels = list(kernel) if isinstance(kernel, (list, tuple)) else [kernel]
+    for given in [*kernels, *([until] if until is not None else [])]:
+        if not isinstance(given, hawk.Kernel):
+            hint = "; a plan goes to eagle.until_done" if isinstance(given, Plan) else ""
+            raise ArgumentError(f"simulation takes kernels, found {type(given).__name__}{hint}")
     Options.checked(max_steps, record, window, memory_budget, events, on_no_event, progress)
     runner = until_done(
-        _plan(kernel, mode),
+        [_plan(k, mode) for k in kernels],
         max_steps=max_steps,
+        until=None if until is None else _plan(until, mode),
         record=record,
         window=window,
         memory_budget=memory_budget,
@@ -60,7 +64,7 @@ def _plan(kernel: hawk.Kernel, mode: str) -> Plan:
     return plan
 
 
-def simulate(kernel: hawk.Kernel, *, max_steps: int, **options: Any) -> Result:
+def simulate(kernel: hawk.Kernel | Sequence[hawk.Kernel], *, max_steps: int, **options: Any) -> Result:
     """Run a kernel once, from the planes given, and return the result. Arguments as in `simulation`."""
     return simulation(kernel, max_steps=max_steps, **options).run()
 

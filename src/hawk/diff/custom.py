@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from ..ir.build import Builder
 from ..ir.passes.rewrite import Rewriter
 from ..ir.program import Instr, Value
-from .partials import Linear, steep
 
 
-def custom_slopes(b: Builder, instr: Instr, env: Mapping[Value, Value]) -> Iterator[tuple[Value, Value, Linear]]:
-    """Emit the partials; each result and real argument of the primal op, with how the one varies with the other."""
+def custom_partials(b: Builder, instr: Instr, env: Mapping[Value, Value]) -> Iterator[tuple[Value, Value, Value]]:
+    """Emit the partials: each result and real argument of the primal op, with the partial of the one by the other.
+
+    It need not be finite.
+    """
     count = len(instr.results)
     (region,) = instr.regions
     copy = Rewriter()
@@ -22,4 +24,4 @@ def custom_slopes(b: Builder, instr: Instr, env: Mapping[Value, Value]) -> Itera
     for result in instr.results:
         for argument in instr.args[count:]:
             if argument.type.is_real:
-                yield result, argument, steep(next(partials))
+                yield result, argument, next(partials)

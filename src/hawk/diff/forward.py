@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..ir.build import Builder
 from ..ir.program import Instr, Region, Value
 from ..ir.types import Type
-from .custom import custom_slopes
+from .custom import custom_partials
 from .errors import no_rule
 from .partials import PARTIALS, STEEP, Calculus, Linear, Scale, note_constant, steep
 
@@ -63,10 +63,13 @@ class Forward:
         self._clone(instr)
         if self.tangents.keys().isdisjoint(instr.args):
             return
-        for result, argument, slope in custom_slopes(self._b, instr, self.env):
+        for result, argument, partial in custom_partials(self._b, instr, self.env):
             if argument in self.tangents:
-                term, total = slope(self._b, self.tangents[argument]), self.tangents.get(result)
+                factors = partial, self.tangents[argument]
+                slope, variation = reversed(factors) if argument in self._steep else factors
+                term, total = steep(slope)(self._b, variation), self.tangents.get(result)
                 self.tangents[result] = term if total is None else self._b("add", total, term)
+                self._steep.add(result)
 
     def _scalar(self, instr: Instr) -> None:
         if instr.op == "scatter":  # a derivative writes tangents only, not the primal's outputs

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from ..ir.build import Builder
 from ..ir.program import Instr, Region, Tape, Value, walk
 from ..ir.types import Type
-from .custom import custom_slopes
+from .custom import custom_partials
 from .errors import no_rule
 from .loops import LoopTapes, Schedule, primal_loop, transpose_loop
-from .partials import PARTIALS, Calculus, Gate, Linear, minus, note_constant, one
+from .partials import PARTIALS, Calculus, Gate, Linear, minus, note_constant, one, steep
 
 
 class Adjoint(NamedTuple):
@@ -184,9 +184,9 @@ class Reverse:
         seeds = {r: self.adjoints.pop(r) for r in instr.results if r in self.adjoints}
         if not seeds:
             return
-        for result, argument, slope in custom_slopes(self.b, instr, self.env):
+        for result, argument, partial in custom_partials(self.b, instr, self.env):
             if result in seeds and argument in self.active:
-                self.give(argument, *self._pulled(slope, seeds[result]))
+                self.give(argument, *self._pulled(steep(partial), seeds[result]))
 
     def _pulled(self, linear: Linear, adjoint: Adjoint) -> Adjoint:
         """An adjoint through a linear map, and still nothing outside its `where`."""

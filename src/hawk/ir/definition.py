@@ -16,8 +16,11 @@ from .types import PRECISIONS, Type
 class Definition(ABC):
     """Something that has a program at each precision. Programs are made once and kept.
 
-    `made` holds the programs that are there already.
+    `made` holds the programs that are there already. A step of runs may have an `entry_rule`: its stop rule
+    alone, asked before the first step.
     """
+
+    entry_rule: Definition | None = None
 
     def __init__(self, name: str, made: Mapping[Type, Program] | None = None) -> None:
         self.name = name

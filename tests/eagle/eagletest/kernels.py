@@ -2,7 +2,6 @@
 
 # mypy: ignore-errors
 # What annotates a kernel's arguments is no type.
-# ruff: noqa: F841, F821 - kernels assign to their outputs, and a table's axes are names
 
 from functools import cache
 

@@ -66,7 +66,7 @@ def test_a_sample_has_the_same_bits_at_every_place_of_a_range():
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_index_of_a_sample_counts_from_the_first_of_the_range(width):
     kit = Kit()
-    kit.write("x", kit.read("x"))
+    kit.write("same", kit.read("x"))
     (index,) = kit.b.emit("sample", (), (Type.I64,))
     kit.write("index", index)
     written = launch(kit.program(), {"x": np.zeros(37)}, width, first=2**40)

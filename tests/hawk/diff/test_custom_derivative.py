@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from hawktest.compiled import WIDTHS, launch
-from hawktest.derivatives import gradients
+from hawktest.derivatives import gradients, run
 
 import eagle
 import hawk
@@ -175,8 +175,16 @@ def test_an_infinite_partial_and_no_variation():
     def k(x: Scalar, w: Scalar, y: Mutable[Scalar]):
         y = root(x) * w + hm.where(x > 0, root(x), 0.0)
 
-    found = gradients(k, {"x": [0.0, 4.0], "w": [0.0, 1.0]}, y=[1.0, 1.0])
-    np.testing.assert_array_equal(found["x"], [0.0, 0.5])
+    planes = {"x": np.array([0.0, 4.0]), "w": np.array([0.0, 1.0])}
+    np.testing.assert_array_equal(gradients(k, planes, y=np.ones(2))["x"], [0.0, 0.5])
+    np.testing.assert_array_equal(run(jvp(k), planes, {"x": np.ones(2)})["y"], [0.0, 0.5])
+
+    @hawk.kernel
+    def product(x: Scalar, y: Mutable[Scalar]):
+        y = x * root(x)
+
+    np.testing.assert_array_equal(gradients(product, {"x": [0.0, 4.0]}, y=np.ones(2))["x"], [0.0, 3.0])
+    np.testing.assert_array_equal(run(jvp(product), {"x": [0.0, 4.0]}, {"x": np.ones(2)})["y"], [0.0, 3.0])
 
 
 # values
