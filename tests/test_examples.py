@@ -1,5 +1,6 @@
 """The examples, as their readers run them."""
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -38,3 +39,16 @@ def test_hare_lynx_finds_the_published_fit_and_draws_it(tmp_path):
 
 def test_hare_lynx_refuses_no_starts():
     assert "--starts" in run("hare_lynx", "--starts", "0", expect=2)
+
+
+def test_autodiff_agrees_with_its_judges():
+    printed = run("autodiff_vs_torch", "--device", "--quick", "--out", "nowhere")
+    assert "host (manifest exec_targets ['host'])" in printed
+    assert "64 x 0.01" in printed
+    errors = re.findall(r"^(.+?) *: max relative error = (\S+) \(tolerance 1e-05\)$", printed, re.M)
+    assert [what for what, _ in errors][:2] == ["vjp vs float64 FD (8 samples)", "jvp vs float64 FD (8 samples)"]
+    assert all(0 < float(error) < 1e-6 for _, error in errors)
+    installed = importlib.util.find_spec("torch") is not None
+    assert len(errors) == (4 if installed else 2)
+    said = "ms for 4,096 samples" if installed else "torch is not installed, so there is nothing to time against"
+    assert said in printed

@@ -50,7 +50,10 @@ class Function:
 
     def _launcher(self, mode: str) -> Launcher:
         if mode not in self._launchers:
-            self._launchers[mode] = Launcher(Plan(self._kernel, mode))
+            plans = self._kernel.plans
+            if mode not in plans:
+                plans[mode] = Plan(self._kernel, mode)
+            self._launchers[mode] = Launcher(plans[mode])
         return self._launchers[mode]
 
     def _given(self, values: tuple[object, ...], named: Mapping[str, object]) -> dict[str, object]:
@@ -148,6 +151,7 @@ def _converted(where: str, argument: Argument, value: object) -> object:
 
 
 def _numbers(where: str, argument: Argument, value: object) -> Array:
+    """An input as an array of its argument's dtype. Errors for what is no number and for values that do not fit."""
     dtype = argument.type.dtype
     if type(value) is np.ndarray and value.dtype == dtype:
         return value
@@ -159,7 +163,7 @@ def _numbers(where: str, argument: Argument, value: object) -> Array:
     if array.dtype == dtype or (isinstance(value, list) and not array.size):
         return array.astype(dtype, copy=False)
     if array.dtype.kind not in {"b": "b", "f": "fiub"}.get(dtype.kind, "iub"):
-        found = f"an array of {array.dtype}" if isinstance(value, np.ndarray) and not masked else type(value).__name__
+        found = f"{array.dtype} values" if array.dtype.kind in "fiubc" else type(value).__name__
         raise ArgumentError(f"{where} is {described(argument)}: expected numbers that fit {dtype}, found {found}")
     with np.errstate(over="ignore"):
         converted = array.astype(dtype)

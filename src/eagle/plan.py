@@ -58,11 +58,15 @@ class Plan:
     def bind(self, **planes: object) -> Bound:
         """Bind every argument to an array (a Param to a number), checked by name before anything runs.
 
-        Planes are NumPy arrays of the plan's dtype, shape (n,) for a Scalar and (4, n) for a Vector[4];
-        arrays that the kernel writes are written in place at each launch. A Param's value is copied.
+        Planes are NumPy arrays of the plan's dtype, shape (n,) for a Scalar and (4, n) for a Vector[4], (n, 4)
+        if it is marked samples_first; arrays that the kernel writes are written in place at each launch. Their
+        memory may be laid out in any way (strided, reversed, broadcast, not aligned): what is not packed, each
+        component's samples next to each other, is copied block by block at each launch. A Param's value is
+        copied once, here.
 
-        Raises ArgumentError for a missing, unknown or wrong kind of argument; PlaneError for a wrong dtype,
-        shape or layout, for a read-only output and for arrays that overlap.
+        Raises ArgumentError for a missing, unknown or wrong kind of argument; PlaneError for a wrong dtype or
+        shape, for an output that is read-only or whose elements share memory, for a table that is not contiguous
+        and for arrays that overlap.
         """
         return Bound(self, bind_planes(self.name, self.program.arguments, planes))
 

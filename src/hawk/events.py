@@ -29,7 +29,7 @@ from .ir.definition import Definition
 from .ir.passes import drop_dead, freeze, simplify
 from .ir.program import Argument, Place, Program, Region, Role, Span, Value
 from .ir.types import Type
-from .run import Loop, emit_loop, inline, run_program
+from .run import STEPS, Loop, emit_loop, inline, run_program
 
 STATUS = "_status"  # Mutable I32: how the stop was located
 RULE = "_rule"  # Mutable I32: which comparison of the stop rule began to hold, counted from 0; -1 for none
@@ -194,7 +194,8 @@ class _Refinement:
         """The state at the events, the statuses and the rules; samples that go on keep what they have."""
         b, loop = self._b, self._loop
         assert loop.done is not None
-        stopped = b("and", loop.ends[loop.done], b("not", loop.inputs[loop.done]))
+        stepped = b("gt", loop.steps, loop.inputs[Place(STEPS, 0)])
+        stopped = b("and", loop.ends[loop.done], stepped)
         places = [p for p in loop.ends if p != loop.done]
         with b.block() as body:
             inside = self._located(places)

@@ -65,16 +65,17 @@ class Kernel:
     def __call__(self, *values: object, **named: object) -> Any:
         """Run the kernel on arrays like a function: ``y = scale(x, 2.0, 1.0)``.
 
-        Values come in the order of the arguments, or by name. Lists, ints and other numbers become arrays; a
-        value of an argument's own shape (a number, for a Scalar) is the same for all samples, and if every one
-        is, so are the results. An output is allocated, or written in place if an array is given for it; one that
-        the kernel reads first has to be given.
+        Values come in the order of the arguments, or by name. Inputs may be anything that NumPy makes an array of
+        numbers from. One of an argument's own shape (a number for a Scalar, three for a Vector[3]) is the same for
+        all samples; if no input has a sample axis, no result has one. An output is allocated, or written in place
+        if an array is given for it; one that the kernel reads first has to be given.
 
         Returns what the kernel returns, or else the outputs that were not given: one array, a tuple of several in
-        argument order, or None. Sums over the samples (of a derivative) are numbers.
+        argument order, or None. Sums over the samples (of a derivative) have no sample axis.
 
-        The arrays of reals say the precision, float64 or float32; without any it is float64. Compiles at the first
-        call of each. Raises the errors of eagle's ``Plan.bind``, and ArgumentError for arrays of both precisions.
+        The arrays of reals say the precision, float64 or float32; without any it is float64. Each is compiled at
+        its first call. Raises the errors of eagle's ``Plan.bind``, ArgumentError for what is no number, PlaneError
+        for values that do not fit and for arrays of both precisions.
         """
         if self._call is None:
             if not _RUNTIMES:

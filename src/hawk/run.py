@@ -80,13 +80,15 @@ def emit_loop(b: Builder, definition: Definition, real: Type) -> Loop:
         more = b.const(True, Type.BOOL) if done is None else b("not", after[done])
     region = Region((trip, *now.values(), *before.values()), tuple(body), (more, *after.values(), *now.values()))
     again = b.const(True, Type.BOOL) if done is None else b("not", inputs[done])
+    asked = None
     if entry is not None and done is not None:
-        asked, _ = inline(b, entry.program(real), inputs)
-        again = b("and", again, b("not", asked[done]))
+        asked = inline(b, entry.program(real), inputs)[0][done]
+        again = b("and", again, b("not", asked))
     trips, *found = b.loop(b("sub", limit, taken), again, [*start, *start], region)
-    ends, previous = found[: len(kinds)], found[len(kinds) :]
-    return Loop(step, inputs, done, dict(zip(kinds, ends, strict=True)), dict(zip(kinds, previous, strict=True)),
-                b("add", taken, trips))  # fmt: skip
+    ends, previous = (dict(zip(kinds, part, strict=True)) for part in (found[: len(kinds)], found[len(kinds) :]))
+    if asked is not None and done is not None:
+        ends[done] = b("or", ends[done], asked)
+    return Loop(step, inputs, done, ends, previous, b("add", taken, trips))
 
 
 def run_program(

@@ -328,7 +328,7 @@ REFUSED: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: scale([[1.0], [2.0, 3.0]], 1, 2), ArgumentError,
      "scale: x is Scalar: expected numbers that fit float64, found list"),
     (lambda: scale(X * 1j, 1, 2), ArgumentError,
-     "scale: x is Scalar: expected numbers that fit float64, found an array of complex128"),
+     "scale: x is Scalar: expected numbers that fit float64, found complex128 values"),
     (lambda: scale(np.ma.masked_array(X), 1, 2), ArgumentError,
      "scale: x is Scalar: expected numbers that fit float64, found MaskedArray"),
     (lambda: scale(X.astype(np.longdouble), 1, 2), PlaneError,
@@ -354,10 +354,11 @@ REFUSED: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: collect(X, (s := np.zeros(301))[1:], s[:-1]), PlaneError,
      "collect: last and collect: s overlap in memory, but are not the same view of it, and one is written; pass the "
      "same array or separate ones"),
-    (lambda: count([1.0], True), ArgumentError, "count: i is Int32: expected numbers that fit int32, found list"),
+    (lambda: count([1.0], True), ArgumentError,
+     "count: i is Int32: expected numbers that fit int32, found float64 values"),
     (lambda: count([2**31], True), PlaneError,
      "count: i is Int32: found int64 values that may not fit int32; pass i.astype(np.int32) if that is meant"),
-    (lambda: count([1], [1]), ArgumentError, "count: up is Bool: expected numbers that fit bool, found list"),
+    (lambda: count([1], [1]), ArgumentError, "count: up is Bool: expected numbers that fit bool, found int64 values"),
     (lambda: pick([0], np.zeros((3, 2))), PlaneError,
      "pick: table is Table[2, 3]: expected shape (2, 3), found (3, 2)"),
 ]  # fmt: skip

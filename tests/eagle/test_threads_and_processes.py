@@ -336,7 +336,7 @@ def test_ctrl_c_in_a_launch() -> None:
 
 def interrupted_reverse() -> None:
     """Ctrl-C in a reverse: the record stays live, and a second try gives what the first would have."""
-    slow = Slow(trips=2000, samples=256 * 400)
+    slow = Slow(trips=2000, samples=256 * 120)
     rev = Reverse(slow.graph)
     slow.graph.launch()
     record = slow.graph.record

@@ -58,6 +58,7 @@ class HostProgram:
 
     def in_place(self, plane: Plane) -> Slot:
         """A packed plane, to be written where it is."""
+        assert plane.packed, "only a packed plane is written in place; use write()"
         return self._in_place(plane, writable=True)
 
     def _in_place(self, plane: Plane, writable: bool) -> Slot:

@@ -1,7 +1,7 @@
 """Gradients through graphs and runs."""
 
-from .gradients import Gradients, Report
 from .base import Record
+from .gradients import Gradients, Report
 from .phase import phase
 from .reverse import Reverse, reverse
 

@@ -20,7 +20,9 @@ def phase(run: Simulation | Runner) -> PhaseNode:
 
     Raises ArgumentError for what is no run.
     """
-    runner = getattr(run, "runner", run)
-    if type(runner).__name__ != "Runner":
+    from ..runs import Runner, Simulation
+
+    runner = run.runner if isinstance(run, Simulation) else run
+    if not isinstance(runner, Runner):
         raise ArgumentError(f"phase takes a simulation or a runner, found {type(run).__name__}")
     return PhaseNode(runner.plan.name, runner)

@@ -141,7 +141,8 @@ class Recorder:
                     raise Busy("another thread is launching this graph")
                 if self._lost:
                     raise RecordError(f"this graph has no record: {self._lost}; call launch()")
-                record = self._newest = LiveRecord(self, self._generation)
+                fault = next(filter(None, (n.fault() for n in self.nodes)), "")
+                record = self._newest = LiveRecord(self, self._generation, fault)
         return record
 
     def _refuse_if_busy(self) -> None:
@@ -191,11 +192,13 @@ class Recorder:
 
 
 class GraphRecord(Record):
-    """One launch of a graph, ready to be reversed; ``recorder`` is what its launches share."""
+    """One launch of a graph, ready to be reversed; ``recorder`` is what its launches share, `fault` says why it
+    cannot be reversed, if it cannot."""
 
-    def __init__(self, recorder: Recorder, generation: int) -> None:
+    def __init__(self, recorder: Recorder, generation: int, fault: str) -> None:
         self.recorder = recorder
         self.generation = generation
+        self.fault = fault
 
     def reverse(self, seeds: Mapping[str, object], vjps: Mapping[str, object] | None, strict: bool) -> Gradients:
         from .reverse import Reverser
@@ -254,7 +257,7 @@ class LiveRecord(GraphRecord):
             copies = {plane.key: plane.by_component for plane in primals.values()}
             copies = {key: array.copy(order="C") for key, array in copies.items()}
             kept = {access: plane.over(copies[plane.key]) for access, plane in primals.items()}
-            return KeptRecord(self.recorder, self.generation, kept, list(copies.values()))
+            return KeptRecord(self, kept, list(copies.values()))
 
     def discard(self) -> None:
         self.recorder.discard(self.generation)
@@ -272,10 +275,8 @@ class LiveRecord(GraphRecord):
 class KeptRecord(GraphRecord):
     """A record with copies of its own."""
 
-    def __init__(
-        self, recorder: Recorder, generation: int, primals: Mapping[Access, Plane], arrays: Sequence[Array]
-    ) -> None:
-        super().__init__(recorder, generation)
+    def __init__(self, record: GraphRecord, primals: Mapping[Access, Plane], arrays: Sequence[Array]) -> None:
+        super().__init__(record.recorder, record.generation, record.fault)
         self._primals = primals
         self._arrays = arrays
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from hawk.ir.program import Argument
 
-from ..errors import Busy, RecordError, ReverseError, SeedError
+from ..errors import Busy, EventError, RecordError, ReverseError, SeedError
 from ..graph.graph import Graph
 from ..planes import Array, samples_to_end
-from .gradients import Gradients
 from .base import Record
+from .gradients import Gradients
 from .record import GraphRecord, Recorder
 from .sweep import Sweep
 
@@ -45,8 +45,9 @@ class Reverse:
     eagle builds of its kernel.
 
     Calling it raises SeedError for a seed that names no output, several, or an input, or that is not one
-    value per sample; RecordError for a record that is stale or of another graph; Busy while another thread
-    uses this object. The record counts as reversed only if the call returns.
+    value per sample; RecordError for a record that is stale or of another graph; EventError for a phase with
+    an event that has no derivative; Busy while another thread uses this object. The record counts as reversed
+    only if the call returns.
     """
 
     def __init__(self, graph: Graph, vjps: Mapping[str, object] | None = None, *, strict: bool = False) -> None:
@@ -95,6 +96,8 @@ class Reverser:
             raise RecordError(
                 "this record is of another graph; pass the record of the graph this Reverse was built for"
             )
+        if record.fault:
+            raise EventError(record.fault)
         if not self._turn.acquire(blocking=False):
             raise Busy("another thread is running this Reverse; build one for each thread")
         try:

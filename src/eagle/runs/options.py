@@ -33,7 +33,8 @@ _MESSAGES = {
     Status.NO_CROSSING: "its stop rule held at the end of its last step, but does not begin to hold inside that step",
     Status.GRAZING: "its stop rule is touched, not crossed: the time of the event has no derivative",
     Status.TIE: "two of its stop rules begin to hold at one time: the time of the event has no single derivative",
-    Status.JUMP: "its stop rule begins to hold at a jump, not at a smooth crossing: the time of the event has no derivative",
+    Status.JUMP: "its stop rule jumps where it begins to hold, and crosses nothing: the time of the event has no "
+    "derivative",
 }
 
 

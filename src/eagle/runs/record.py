@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from ..diff.base import Record
 from ..diff.gradients import Gradients
-from ..errors import RecordError
+from ..errors import EventError, RecordError
 from ..planes import Array
 
 if TYPE_CHECKING:
@@ -78,6 +78,12 @@ class RunRecord(Record):
             f"this record is of run {self.generation}, {why}; its inputs may hold newer values. keep() a record to "
             "reverse it after later runs"
         )
+
+    def check_differentiable(self) -> None:
+        """Raise EventError if the event of a sample has no derivative."""
+        fault = self.runner.without_derivative(self.runner.plan.name, self.status)
+        if fault:
+            raise EventError(fault)
 
     def reverse(self, seeds: Mapping[str, object], vjps: Mapping[str, object] | None, strict: bool) -> Gradients:
         from .reverse import reverse_run

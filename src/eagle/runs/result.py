@@ -46,7 +46,7 @@ class Result:
     def __getattr__(self, name: str) -> Array:
         state = self.__dict__.get("state", {})
         if name in state:
-            return state[name]  # type: ignore[no-any-return]
+            return state[name]
         raise AttributeError(
             f"a result of {self.__dict__.get('_kernel')} has no {name!r}; its state is {', '.join(state)}"
         )

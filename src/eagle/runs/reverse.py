@@ -7,6 +7,7 @@ being run again.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,12 +28,14 @@ from ..errors import ReverseError, SeedError
 from ..plan import Plan, place
 from ..planes import Array, bind_planes
 from .record import RunRecord
-from .runner import Runner, check_differentiable
+from .runner import Runner
 
 WINDOW, CHECKPOINTS = "_window", "_checkpoints"
+Sizes = dict[str, int]  # of tapes, by the params that give them
 _FULL = Schedule(WINDOW)
 _WINDOWS = Schedule(WINDOW, CHECKPOINTS)
 _CACHE = 1 << 19  # bytes of states that stay in a core's cache
+_LITTLE = 1 << 27  # bytes that any machine has
 _LANES = 16
 
 
@@ -41,10 +44,11 @@ def reverse_run(record: RunRecord, seeds: Mapping[str, object], vjps: Mapping[st
     runner = record.runner
     if vjps:
         raise ReverseError(f"vjps={list(vjps)}: this run has no nodes of your own; its kernel's vjp is built by eagle")
-    check_differentiable(runner.plan.name, record.status)
+    record.check_differentiable()
     given = checked_seeds(runner, seeds)
-    passes = Passes.of(runner)
-    schedule, sizes = schedule_for(runner, int(record.steps.max(initial=0)), passes.budget)
+    steps = int(record.steps.max(initial=0))
+    passes = Passes.of(runner, steps)
+    schedule, sizes = schedule_for(runner, steps, passes.budget)
     plan = vjp_plan(runner, schedule)
     definition = plan.kernel.definition
     assert isinstance(definition, Vjp)
@@ -110,13 +114,21 @@ def vjp_plan(runner: Runner, schedule: Schedule) -> Plan:
     return run.derived(key, lambda: hawk.Kernel(f"{run.name}_vjp", Vjp(run.kernel.definition, None, schedule=schedule)))
 
 
-def schedule_for(runner: Runner, steps: int, budget: int = _CACHE << 8) -> tuple[Schedule, dict[str, int]]:
+def schedule_for(runner: Runner, steps: int, budget: int = _CACHE << 8) -> tuple[Schedule, Sizes]:
     """How to keep states for runs of at most `steps` steps, and the sizes of the tapes."""
-    steps = max(steps, 1)
-    row = state_bytes(runner) * _LANES
     room = min(_CACHE, budget // (2 * max(_native.threads(), 1)))
-    window = min(runner.options.steps_between, steps)
-    if window >= steps or steps * row <= room:
+    return _schedule(runner, max(steps, 1), runner.options.steps_between, room)
+
+
+def schedule_for_all(runner: Runner) -> tuple[Schedule, Sizes]:
+    """The same before it is known how many steps a run takes: the tapes are as small as they can be for max_steps."""
+    most = max(runner.options.max_steps, 1)
+    window = math.isqrt(most - 1) + 1 if runner.options.window is None else runner.options.steps_between
+    return _schedule(runner, most, window, _CACHE)
+
+
+def _schedule(runner: Runner, steps: int, window: int, room: int) -> tuple[Schedule, Sizes]:
+    if window >= steps or steps * state_bytes(runner) * _LANES <= room:
         return _FULL, {WINDOW: steps}
     return _WINDOWS, {WINDOW: window, CHECKPOINTS: -(-steps // window)}
 
@@ -132,37 +144,48 @@ def _carried(runner: Runner) -> list[Argument]:
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """How many samples are reversed at a time under a memory budget: 256 * 2**q of them, or all."""
+    """How many samples are reversed at a time under a memory budget: 256 * 2**q of them, or all.
+
+    What one sample holds is counted for `max_steps` if a budget is given, so that it does not depend on the data
+    whether it is enough; else for the steps that were taken.
+    """
 
     samples: int
     count: int
     budget: int
 
     @staticmethod
-    def of(runner: Runner) -> Passes:
+    def of(runner: Runner, steps: int) -> Passes:
         """Raises MemoryError, with the bytes and the fix, for a budget under one pass."""
-        options, block = runner.options, _native.BLOCK
-        most = max(options.max_steps, 1)
+        options = runner.options
+        most = max(options.max_steps if options.memory_budget is not None else steps, 1)
         window = min(options.steps_between, most)
         kept = most if options.window == "full" else -(-most // window) + window
         each = kept * state_bytes(runner) + _adjoint_bytes(runner)
-        budget = options.memory_budget if options.memory_budget is not None else _available() // 2
         n = max(runner.samples, 1)
+        budget = _budget(options.memory_budget, each * n)
         if each * n <= budget:
             return Passes(n, 1, budget)
         held = f"one sample holds {kept} states, {each:,} bytes (max_steps={options.max_steps}, window={window})"
         fix = "raise memory_budget, lower max_steps, or set window"
         if each > budget:
             raise MemoryError(f"memory_budget={budget:,} bytes cannot hold one sample: {held}; {fix}")
-        if each * block > budget:
+        if each * _native.BLOCK > budget:
             raise MemoryError(
-                f"memory_budget={budget:,} bytes holds {budget // each} samples, and a pass needs {block}, "
-                f"{each * block:,} bytes, to keep the sums' bits: {held}; {fix}"
+                f"memory_budget={budget:,} bytes holds {budget // each} samples, and a pass needs {_native.BLOCK}, "
+                f"{each * _native.BLOCK:,} bytes, to keep the sums' bits: {held}; {fix}"
             )
-        size = block
+        size = _native.BLOCK
         while size * 2 * each <= budget:
             size *= 2
         return Passes(size, -(-n // size), budget)
+
+
+def _budget(given: int | None, wanted: int) -> int:
+    """The bytes a reverse may hold: by default half of what is free, looked up only if much is wanted."""
+    if given is not None:
+        return given
+    return _LITTLE if wanted <= _LITTLE else _available() // 2
 
 
 def _adjoint_bytes(runner: Runner) -> int:

@@ -11,19 +11,18 @@ from typing import final
 
 import numpy as np
 
-import hawk
-from hawk.compose import Composed
-from hawk.events import RULE, STATUS, EventRun
+from hawk.events import RULE, STATUS
 from hawk.ir.program import Role
-from hawk.run import LIMIT, STEPS, Run
+from hawk.run import LIMIT, STEPS
 
 from ..errors import ArgumentError, Busy, EventError, PlaneError, RecordError
-from ..plan import Bound, Plan, check_forward
+from ..plan import Bound, Plan
 from ..planes import Array, param_value
 from .options import Options, Status, is_count
 from .progress import progress_bar
 from .record import RunRecord
 from .result import Result
+from .step import run_plan, step_plan
 
 _SLICE = 0.2  # seconds a native call should take, so that Ctrl-C and progress come through
 _FIRST_SLICE = 200_000  # sample-steps, before it is known how long one takes
@@ -58,14 +57,14 @@ def until_done(
 
     Raises ArgumentError for an option by its name, and what `Plan.bind` raises for planes.
     """
-    plan = step_plan(plan, until)
+    step = step_plan(plan, until)
     options = Options.checked(max_steps, record, window, memory_budget, events, on_no_event, progress)
-    if record and plan.kernel.stepping.steps != 1:
+    if record and step.kernel.stepping.steps != 1:
         raise ArgumentError(
-            f"record=True: {plan.name} takes steps={plan.kernel.stepping.steps!r} per launch; record a kernel of "
+            f"record=True: {step.name} takes steps={step.kernel.stepping.steps!r} per launch; record a kernel of "
             "one step per launch, @hawk.kernel(steps=1)"
         )
-    return Runner(plan, options, planes)
+    return Runner(step, options, planes)
 
 
 @final
@@ -169,7 +168,7 @@ class Runner:
         self._advance(last)
         if last == most or not self._active().any():
             return self._end()
-        return self._outcome(None)
+        return self._outcome(self.event_status, None)
 
     def _active(self) -> Array:
         """The samples that are neither finished nor at their last step."""
@@ -198,16 +197,15 @@ class Runner:
         self._reached = target
 
     def _end(self) -> Result:
-        self.check_events()
+        status = self.event_status
+        self.check_events(self.plan.name, status)
         if self.options.record:
-            status = self.event_status
             self._record = RunRecord(self, self.generation, self._start, self._uniforms, self.steps.copy(), status)
-        self._result = self._outcome(self._record)
+        self._result = self._outcome(status, self._record)
         self._underway = False
         return self._result
 
-    def _outcome(self, record: RunRecord | None) -> Result:
-        status = self.event_status if record is None else record.status
+    def _outcome(self, status: Array, record: RunRecord | None) -> Result:
         return Result(self.plan.name, self.state, self.steps, self.finished, status, self.t_stop, record)
 
     # starting again
@@ -230,9 +228,12 @@ class Runner:
         """Change start values, inputs and params by name, for the runs to come.
 
         All are checked before any is changed. Raises ArgumentError for a name that is no argument, PlaneError
-        for a value of another shape or kind, Busy while another thread runs it.
+        for a value of another shape or kind, RecordError for a run that is under way, Busy while another thread
+        runs it.
         """
         with self._turn:
+            if self._underway:
+                raise RecordError("this run is under way; run() it to its end, or give it up with reset()")
             self._set_start(values)
 
     def _set_start(self, values: Mapping[str, object]) -> None:
@@ -293,23 +294,32 @@ class Runner:
 
     # what came of it
 
-    def check_events(self) -> None:
+    def check_events(self, name: str, statuses: Array) -> None:
         """Raise EventError for a sample without an event, unless those are to count as zero."""
         if self.options.events != "refine" or self.options.on_no_event != "raise":
             return
-        statuses = self.event_status
         without = np.flatnonzero((statuses == Status.MAX_STEPS) | (statuses == Status.NO_CROSSING))
         if without.size:
             first = int(without[0])
             raise EventError(
-                f"{self.plan.name}: {without.size} of {self.samples} samples have no event, the first is sample "
-                f"{first}: {Status(int(statuses[first])).message}. Pass on_no_event='zero' to let their stop times "
-                "have derivative zero, or raise max_steps"
+                f"{name}: {without.size} of {self.samples} samples have no event, the first is sample {first}: "
+                f"{Status(int(statuses[first])).message}. Pass on_no_event='zero' to let their stop times have "
+                "derivative zero, or raise max_steps"
             )
 
-    def check_differentiable(self) -> None:
-        """Raise EventError for a sample whose event has no derivative."""
-        check_differentiable(self.plan.name, self.event_status)
+    def without_derivative(self, name: str, statuses: Array) -> str:
+        """Why samples that ended like this have no derivative; empty if they have."""
+        if self.options.events != "refine":
+            return ""
+        for status in (Status.GRAZING, Status.TIE, Status.JUMP):
+            found = np.flatnonzero(statuses == status)
+            if found.size:
+                return (
+                    f"{name}: the events of {found.size} of {self.samples} samples have no derivative, the first is "
+                    f"sample {int(found[0])}: {status.message}. Leave these samples out of the run, or use "
+                    "events='step'"
+                )
+        return ""
 
     def is_current(self, record: RunRecord) -> bool:
         """Whether the planes and tables that the step only reads are still those of a record."""
@@ -324,9 +334,13 @@ class Runner:
     @property
     def event_status(self) -> Array:
         """A `Status` a sample, as int32."""
+        return self.statuses(self.finished, self._status)
+
+    def statuses(self, finished: Array, located: Array) -> Array:
+        """A `Status` a sample: of those finished, how they were located by a refined run."""
         if self.options.events == "step":
-            return (~self.finished).astype(np.int32)  # DONE or MAX_STEPS
-        return np.where(self.finished, self._status, _MAX_STEPS)
+            return (~finished).astype(np.int32)  # DONE or MAX_STEPS
+        return np.where(finished, located, _MAX_STEPS)
 
     @property
     def record(self) -> RunRecord:
@@ -364,68 +378,6 @@ class _Turn:
 
     def __exit__(self, *why: object) -> None:
         self._lock.release()
-
-
-def check_differentiable(name: str, statuses: Array) -> None:
-    """Raise EventError for a sample whose event has no derivative."""
-    for status in (Status.GRAZING, Status.TIE, Status.JUMP):
-        found = np.flatnonzero(statuses == status)
-        if found.size:
-            raise EventError(
-                f"{name}: the events of {found.size} samples have no derivative, the first is sample {int(found[0])}: "
-                f"{status.message}. Leave these samples out of the run, or use events='step'"
-            )
-
-
-def step_plan(plan: object, until: object) -> Plan:
-    """One plan for a step of several and its stop rule; ArgumentError for what does not fit together."""
-    plans = list(plan) if isinstance(plan, (list, tuple)) else [plan]
-    for given in [*plans, *([until] if until is not None else [])]:
-        if not isinstance(given, Plan):
-            raise ArgumentError(f"until_done takes plans (eagle.deploy([kernel])), found {type(given).__name__}")
-        check_forward(given.kernel)
-    if not plans:
-        raise ArgumentError("until_done was given an empty list: a step is at least one plan")
-    if len(plans) == 1 and until is None:
-        return plans[0]
-    if len({p.mode for p in plans} | ({until.mode} if isinstance(until, Plan) else set())) > 1:
-        raise ArgumentError("the plans of one step are built for different precisions; deploy them with one mode")
-    rule = until.kernel.definition if isinstance(until, Plan) else None
-    if rule is not None:
-        _check_rule(plans, until)
-    parts = [p.kernel.definition for p in plans]
-    timed = next((p.kernel.stepping for p in plans if p.kernel.stepping.time is not None), plans[0].kernel.stepping)
-
-    def make() -> hawk.Kernel:
-        try:
-            definition = Composed(parts, rule)
-        except ValueError as error:
-            raise ArgumentError(str(error)) from None
-        return hawk.Kernel(definition.name, definition, None, timed)
-
-    return plans[0].derived(f"step {[id(d) for d in (*parts, rule)]}", make)
-
-
-def _check_rule(plans: Sequence[Plan], until: Any) -> None:
-    outputs = [a for a in until.program.arguments if a.role in (Role.MUTABLE, Role.TERMINATED)]
-    if [a.role for a in outputs] != [Role.TERMINATED]:
-        raise ArgumentError(f"until={until.name}: a stop rule writes one Terminated and nothing else")
-    for p in plans:
-        if any(a.role is Role.TERMINATED for a in p.program.arguments):
-            raise ArgumentError(f"until={until.name}: {p.name} has a Terminated of its own; a run has one stop rule")
-
-
-def run_plan(plan: Plan, options: Options) -> Plan:
-    """The plan of the whole run of a step, compiled when first needed and kept beside the step's."""
-    step = plan.kernel.definition
-    if options.events == "step":
-        return plan.derived("run", lambda: hawk.Kernel(f"{plan.name}_run", Run(step)))
-    time_step = plan.kernel.stepping.time_step
-    if time_step is None:
-        raise ArgumentError(
-            f"events='refine': {plan.name} names no time step; declare it with @hawk.kernel(time=..., time_step=...)"
-        )
-    return plan.derived("event run", lambda: hawk.Kernel(f"{plan.name}_event_run", EventRun(step, time_step)))
 
 
 def _samples(plan: Plan, given: Mapping[str, object]) -> int:

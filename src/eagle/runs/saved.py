@@ -36,7 +36,9 @@ def save(runner: Runner, path: str | Path) -> None:
     """Write a run, finished or stopped after some steps, to one file. See `Runner.save`."""
     definition = runner.plan.kernel.definition
     if not isinstance(definition, Traced):
-        raise SavedRunError(f"{runner.plan.name} cannot be saved: its kernel is not traced from source but derived or loaded")
+        raise SavedRunError(
+            f"{runner.plan.name} cannot be saved: its kernel is not traced from source but derived or loaded"
+        )
     how_far, arrays = runner.standing()
     about = {
         "kernel": text(definition.traced),

@@ -10,7 +10,6 @@ import hawk
 from ..errors import ArgumentError
 from ..plan import Plan
 from ..planes import Array
-from .options import Options
 from .record import RunRecord
 from .result import Result
 from .runner import Runner, until_done
@@ -36,11 +35,6 @@ def simulation(
     place.
     """
     kernels = list(kernel) if isinstance(kernel, (list, tuple)) else [kernel]
-    for given in [*kernels, *([until] if until is not None else [])]:
-        if not isinstance(given, hawk.Kernel):
-            hint = "; a plan goes to eagle.until_done" if isinstance(given, Plan) else ""
-            raise ArgumentError(f"simulation takes kernels, found {type(given).__name__}{hint}")
-    Options.checked(max_steps, record, window, memory_budget, events, on_no_event, progress)
     runner = until_done(
         [_plan(k, mode) for k in kernels],
         max_steps=max_steps,
@@ -56,8 +50,11 @@ def simulation(
     return Simulation(runner)
 
 
-def _plan(kernel: hawk.Kernel, mode: str) -> Plan:
+def _plan(kernel: object, mode: str) -> Plan:
     """The plan of a kernel, kept with it so that its runs are compiled once."""
+    if not isinstance(kernel, hawk.Kernel):
+        hint = "; a plan goes to eagle.until_done" if isinstance(kernel, Plan) else ""
+        raise ArgumentError(f"simulation takes kernels, found {type(kernel).__name__}{hint}")
     if mode not in kernel.plans:
         kernel.plans[mode] = Plan(kernel, mode)
     plan: Plan = kernel.plans[mode]

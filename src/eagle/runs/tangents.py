@@ -19,7 +19,7 @@ from ..plan import Plan, place
 from ..planes import Array, bind_planes
 from .record import RunRecord
 from .reverse import checked_seeds, schedule_for, vjp_plan
-from .runner import Runner, check_differentiable
+from .runner import Runner
 from .simulation import Simulation
 
 Run = RunRecord | Runner | Simulation
@@ -83,7 +83,7 @@ def _record(run: Run) -> RunRecord:
     if not isinstance(run, RunRecord):
         raise ArgumentError(f"expected a recorded run or its record, found {type(run).__name__}")
     run.check_current()
-    check_differentiable(run.runner.plan.name, run.status)
+    run.check_differentiable()
     return run
 
 

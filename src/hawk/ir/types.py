@@ -21,6 +21,9 @@ class Type(Enum):
     def __repr__(self) -> str:
         return self.value
 
+    def __str__(self) -> str:
+        return self.value
+
     @property
     def is_real(self) -> bool:
         return self in _REALS

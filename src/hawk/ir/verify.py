@@ -25,11 +25,16 @@ class _Verifier:
         self._program = program
         self._arguments = {a.name: a for a in program.arguments}
         self._tapes = {t.name: t for t in program.tapes}
-        self._defined: set[Value] = set()
+        self._defined: set[Value] = set()  # in scope
+        self._seen: set[Value] = set()
 
     def run(self) -> None:
         p = self._program
         self._need(len(self._arguments) == len(p.arguments), "two arguments share a name")
+        self._need(len(self._tapes) == len(p.tapes), "two tapes share a name")
+        for name in sorted(p.effects):
+            known = name in self._arguments and self._arguments[name].role is Role.TABLE_SUM
+            self._need(known, f"effects name {name}, which is no table sum")
         for place, value in p.inputs:
             self._place(place.argument, place.component, value, _READ)
             self._define(value)
@@ -44,6 +49,8 @@ class _Verifier:
             if a.role in _WRITTEN:
                 count = sum(place.argument == a.name for place in written)
                 self._need(count == a.size, f"{a.name} has {a.size} components, {count} are written")
+        for name in p.returns:
+            self._need(name in p.writes(), f"returns {name}, which is not written")
 
     def _need(self, holds: bool, what: str) -> None:
         if not holds:
@@ -58,7 +65,8 @@ class _Verifier:
         self._need(value.type is argument.type, f"{name} is {argument.type}, the value is {value.type}")
 
     def _define(self, value: Value) -> None:
-        self._need(value not in self._defined, "a value is defined twice")
+        self._need(value not in self._seen, "a value is defined twice")
+        self._seen.add(value)
         self._defined.add(value)
 
     def _use(self, value: Value) -> None:
@@ -85,21 +93,28 @@ class _Verifier:
             self._custom(instr)
         else:
             self._need(not instr.regions, f"{instr.op} takes no region")
+            silent = instr.op in ("scatter", "store")
+            self._need(len(instr.results) == (0 if silent else 1), f"{instr.op} has {'no' if silent else 'one'} result")
             self._need(len(types) == spec.arity, f"{instr.op} takes {spec.arity} arguments, got {len(types)}")
             self._scalar(instr, types)
 
     def _scalar(self, instr: Instr, types: tuple[Type, ...]) -> None:
         if instr.op == "const":
-            self._need(isinstance(instr.attr, (bool, int, float)), "a const needs a number")
+            self._constant(instr.attr, instr.result.type)
         elif instr.op == "cast":
-            self._need(len(instr.results) == 1, "cast has one result")
+            pass  # from any type to any other
         elif instr.op == "sample":
             self._need(instr.result.type is Type.I64, "sample is an i64")
         elif instr.op in ("table", "scatter"):
             argument = self._arguments.get(str(instr.attr))
             role = Role.TABLE if instr.op == "table" else Role.TABLE_SUM
             self._need(argument is not None and argument.role is role, f"{instr.op}: no such table {instr.attr}")
+            assert argument is not None
             self._need(types[0] is Type.I32, f"{instr.op} takes an i32 index")
+            held = instr.result.type if instr.op == "table" else types[1]
+            self._need(held is argument.type, f"{instr.op}: {argument.name} holds {argument.type}, not {held}")
+            if instr.op == "scatter":
+                self._need(argument.name in self._program.effects, f"{argument.name} is not among the effects")
         elif instr.op in ("load", "store"):
             tape = self._tapes.get(str(instr.attr))
             self._need(tape is not None, f"{instr.op}: no such tape {instr.attr}")
@@ -114,6 +129,11 @@ class _Verifier:
             expected = OPS[instr.op].rule(types)
             self._need(expected is not None, f"{instr.op} cannot take {types}")
             self._need(instr.result.type is expected, f"{instr.op} gives {expected}, not {instr.result.type}")
+
+    def _constant(self, number: object, type: Type) -> None:
+        self._need(isinstance(number, (bool, int, float)), "a const needs a number")
+        fits = type.is_real or isinstance(number, bool if type is Type.BOOL else int)
+        self._need(fits, f"a const of {type} cannot be {number!r}")
 
     def _region(self, region: Region, what: str, types: tuple[Type, ...]) -> None:
         outer = set(self._defined)
@@ -136,6 +156,7 @@ class _Verifier:
         types = tuple(a.type for a in instr.args)
         self._need(types[:2] == (Type.I32, Type.BOOL), "loop takes (limit, again, *carried)")
         self._need(tuple(r.type for r in instr.results) == (Type.I32, *types[2:]), "loop gives (trips, *carried)")
+        self._need(len(instr.regions) == 1, "loop has one region")
         (region,) = instr.regions
         self._need(tuple(p.type for p in region.params) == (Type.I32, *types[2:]), "loop: wrong region parameters")
         self._region(region, "loop", (Type.BOOL, *types[2:]))

@@ -46,7 +46,7 @@ def test_every_op_has_a_function_and_a_bound() -> None:
 @each_precision
 @pytest.mark.parametrize("name", sorted(ELEMENTARY))
 def test_error_is_within_the_stated_bound(name: str, bits: int) -> None:
-    arguments = samples(name, bits, 3000)
+    arguments = samples(name, bits, 2000)
     got = FUNCTIONS[name](LANES[bits], *arguments)
     errors = ulp_errors(got, exact_values(name, arguments), bits)
     worst = int(np.argmax(errors))

@@ -34,8 +34,12 @@ class Node(ABC):
     def lower(self, device: HostProgram) -> None:
         """Add its steps to the forward program."""
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027 - most nodes do all they are asked
         """Raise, after a launch, for what the node could not do; nothing by default."""
+
+    def fault(self) -> str:
+        """Why the last launch of the node cannot be reversed; empty, by default, if it can."""
+        return ""
 
     @abstractmethod
     def needs(self) -> tuple[str, ...]:

@@ -36,6 +36,8 @@ def rounded(number: object, type: Type) -> float | int | bool:
     """A constant as its type holds it: a Python float exact in it, a wrapped int, or a bool."""
     with np.errstate(over="ignore"):
         if type.is_real:
+            if isinstance(number, int) and abs(number) < 2**63:  # not by way of float64
+                return float(np.int64(number).astype(type.dtype))
             return float(type.dtype.type(number))
         if type is Type.BOOL:
             return bool(number)
