@@ -81,14 +81,16 @@ def test_where_it_comes_from_is_not_in_the_text():
     assert text(program.with_(body=tuple(replace(i, span=span) for i in program.body))) == text(program)
 
 
+EXAMPLE = example()
+
+
 def changed_argument(**changes: object) -> Program:
-    program = example()
-    table = program.argument("t")
-    return program.with_(arguments=tuple(replace(a, **changes) if a is table else a for a in program.arguments))
+    table = EXAMPLE.argument("t")
+    return EXAMPLE.with_(arguments=tuple(replace(a, **changes) if a is table else a for a in EXAMPLE.arguments))
 
 
 DIFFERENT = {
-    "the same": example(),
+    "as it is": EXAMPLE,
     "-0.0": example(-0.0),
     "0.0": example(0.0),
     "0": example(0),
@@ -99,22 +101,22 @@ DIFFERENT = {
     "nan": example(float("nan")),
     "float32": example(type=Type.F32),
     "another op": example(op="sub"),
-    "another name": example().with_(name="l"),
+    "another name": EXAMPLE.with_(name="l"),
     "a table's name": changed_argument(name="u"),
     "a table's shape": changed_argument(shape=(2, 3)),
     "a table's type": changed_argument(type=Type.F32),
     "a table's axes": changed_argument(axes=("row",)),
     "a role": changed_argument(role=Role.TABLE_SUM),
     "samples first": changed_argument(samples_first=True),
-    "a tape's size": example().with_(tapes=(Tape("kept", Type.F64, 9),)),
-    "a tape's size by param": example().with_(tapes=(Tape("kept", Type.F64, "n"),)),
-    "what returns": example().with_(returns=("out",)),
-    "effects": example().with_(effects=frozenset({"t"})),
-    "frozen": freeze(example()),
-    "in part frozen": example().with_(body=freeze(example()).body[:1] + example().body[1:]),
-    "fewer outputs": example().with_(outputs=example().outputs[:1]),
-    "another input": example().with_(inputs=(*example().inputs, (Place("t", 2), Value(Type.F64)))),
-    "another argument": example().with_(arguments=(*example().arguments, Argument("z", Role.PARAM, (), Type.F64))),
+    "a tape's size": EXAMPLE.with_(tapes=(Tape("kept", Type.F64, 9),)),
+    "a tape's size by param": EXAMPLE.with_(tapes=(Tape("kept", Type.F64, "n"),)),
+    "what returns": EXAMPLE.with_(returns=("out",)),
+    "effects": EXAMPLE.with_(effects=frozenset({"t"})),
+    "frozen": freeze(EXAMPLE),
+    "in part frozen": EXAMPLE.with_(body=freeze(EXAMPLE).body[:1] + EXAMPLE.body[1:]),
+    "fewer outputs": EXAMPLE.with_(outputs=EXAMPLE.outputs[:1]),
+    "another input": EXAMPLE.with_(inputs=(*EXAMPLE.inputs, (Place("t", 2), Value(Type.F64)))),
+    "another argument": EXAMPLE.with_(arguments=(*EXAMPLE.arguments, Argument("z", Role.PARAM, (), Type.F64))),
 }
 
 
