@@ -94,7 +94,6 @@ class EventRun(Definition):
         return EventRun, (self.step, self.time_step)
 
     def make(self, real: Type) -> Program:
-        step = self.step.program(real)
         b = Builder()
         loop = emit_loop(b, self.step, real)
         status, rule = Value(Type.I32), Value(Type.I32)

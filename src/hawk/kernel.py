@@ -46,7 +46,7 @@ class Kernel:
         stepping: Stepping = Stepping(),  # noqa: B008 - frozen
     ) -> None:
         if isinstance(definition, Kernel):
-            definition, function, stepping = definition.definition, definition.__wrapped__, definition.stepping
+            function, stepping, definition = definition.__wrapped__, definition.stepping, definition.definition
         if not isinstance(definition, Definition):
             raise TypeError(
                 f"Kernel({name!r}, ...): expected a derivative such as hawk.diff.vjp(kernel), found "
@@ -55,11 +55,11 @@ class Kernel:
         if not name.isidentifier():
             raise ValueError(f"Kernel({name!r}, ...): a kernel's name is a Python identifier")
         self.name = name
-        self.definition = definition
-        self.stepping = stepping
+        self.definition: Definition = definition
+        self.stepping: Stepping = stepping
         self.plans: dict[str, Any] = {}  # what a runtime compiled of it, by mode
         self._call: Callable[[tuple[object, ...], Mapping[str, object]], Any] | None = None
-        self.__wrapped__ = function
+        self.__wrapped__: Callable[..., Any] | None = function
         self.__doc__ = function.__doc__ if function is not None else None
 
     def __call__(self, *values: object, **named: object) -> Any:

@@ -61,6 +61,6 @@ def _fault(error: Any) -> str:
 @cache
 def _validator() -> Any:
     # Imported when the first bundle is: it takes as long as all of hawk.
-    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+    from jsonschema import Draft202012Validator
 
     return Draft202012Validator(json.loads(files("raptor").joinpath("manifest.schema.json").read_text("utf-8")))

@@ -12,7 +12,7 @@ def progress_bar(name: str, samples: int, wanted: bool) -> Iterator[Callable[[in
     if not wanted:
         yield lambda finished: None
         return
-    from tqdm.auto import tqdm  # type: ignore[import-untyped]
+    from tqdm.auto import tqdm
 
     with tqdm(total=samples, unit=" samples", desc=name) as bar:
         yield lambda finished: bar.update(finished - bar.n)

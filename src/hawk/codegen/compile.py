@@ -108,7 +108,7 @@ class Compiler:
         module = optimised(source, self._target)
         stages.show("optimised", program.name, lambda: str(module))
         stages.show("assembly", program.name, lambda: machine(self._target).emit_assembly(module))
-        return machine(self._target).emit_object(module)  # type: ignore[no-any-return]
+        return machine(self._target).emit_object(module)
 
 
 def _symbol(key: str) -> str:

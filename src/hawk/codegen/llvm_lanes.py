@@ -6,8 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..elementary.lanes import Lanes
+from ..elementary.lanes import Lanes, Numbers
 from .text import Function, Operand, hex_double
+
+
+Index = int  # `int` in the class is an operation
 
 
 class LlvmLanes(Lanes):
@@ -40,7 +43,7 @@ class LlvmLanes(Lanes):
         half, span = 1 << (self.bits - 1), 1 << self.bits
         return self.splat(self.int_element, str((number + half) % span - half))
 
-    def extract(self, element: str, value: Operand, lane: int) -> Operand:
+    def extract(self, element: str, value: Operand, lane: Index) -> Operand:
         """One lane of a value."""
         if self.width == 1:
             return value
@@ -194,7 +197,7 @@ class LlvmLanes(Lanes):
 
     # memory and control
 
-    def lookup(self, table: Sequence[float] | Sequence[int], index: Operand) -> Operand:
+    def lookup(self, table: Numbers, index: Operand) -> Operand:
         real = isinstance(table[0], float)
         element = self.real_element if real else self.int_element
         make = LlvmLanes(self.f, 1, self.bits)

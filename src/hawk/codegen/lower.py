@@ -244,7 +244,7 @@ class Lowering:
             return self.first_sample
         subject = instr.args[-1].type
         if subject.is_real:
-            return REAL_OPS[instr.op](machines[32 if subject is Type.F32 else 64], *args)  # type: ignore[no-any-return]
+            return REAL_OPS[instr.op](machines[32 if subject is Type.F32 else 64], *args)
         return INTEGERS[instr.op](m, subject, args)
 
     def _inside(self, m: LlvmLanes, index: Operand, size: Operand) -> Operand:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 V = Any  # a lane value of the implementation
+Numbers = Sequence[float] | Sequence[int]
 
 
 class Lanes(ABC):
@@ -137,7 +138,7 @@ class Lanes(ABC):
 
     # memory and control
     @abstractmethod
-    def lookup(self, table: Sequence[float] | Sequence[int], index: V) -> V:
+    def lookup(self, table: Numbers, index: V) -> V:
         """Element `index` of a constant table (reals if it holds floats, integers if it holds ints).
 
         The index must be inside the table in every lane.

@@ -74,7 +74,7 @@ INTEGERS: dict[str, Callable[..., Array]] = {
     "not": np.invert,
     "shl": _shift(np.left_shift),
     "shr": _shift(np.right_shift),
-    "select": lambda c, x, y: np.where(c, x, y),
+    "select": lambda c, x, y: np.asarray(np.where(c, x, y)),
 }
 
 
@@ -174,7 +174,7 @@ class _Interpreter:
             return flat[self._clamp(args[0], flat.size)]
         subject = args[1] if instr.op == "select" else args[0]
         if np.issubdtype(subject.dtype, np.floating):
-            return REAL_OPS[instr.op](NumpyLanes(subject.dtype.itemsize * 8), *args)  # type: ignore[no-any-return]
+            return REAL_OPS[instr.op](NumpyLanes(subject.dtype.itemsize * 8), *args)
         result = INTEGERS[instr.op](*args)
         return result if instr.op in COMPARISONS else result.astype(dtype, copy=False)
 

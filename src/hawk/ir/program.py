@@ -84,6 +84,8 @@ class Role(Enum):
     SUM = "sum"  # written, one value for the batch: the canonical sum over the samples
     TABLE_SUM = "table_sum"  # written, the shape of a table: scatter-added contributions
 
+    __hash__ = object.__hash__  # members are single: Enum's own hash, in Python, is looked up all the time
+
 
 PER_SAMPLE = frozenset({Role.SAMPLE, Role.MUTABLE, Role.TERMINATED})
 

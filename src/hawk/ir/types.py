@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,8 @@ class Type(Enum):
     I32 = "i32"
     U32 = "u32"
     BOOL = "bool"
+
+    __hash__ = object.__hash__  # members are single: Enum's own hash, in Python, is looked up all the time
 
     def __repr__(self) -> str:
         return self.value
@@ -33,20 +36,20 @@ class Type(Enum):
         return self in _INTS
 
     @property
-    def dtype(self) -> np.dtype:
+    def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of a plane of this type; ``REAL`` has none yet."""
-        return _DTYPES[self]
+        return _DTYPES[self.value]
 
 
 _REALS = frozenset({Type.REAL, Type.F64, Type.F32})
 _INTS = frozenset({Type.I64, Type.I32, Type.U32})
-_DTYPES = {
-    Type.F64: np.dtype(np.float64),
-    Type.F32: np.dtype(np.float32),
-    Type.I64: np.dtype(np.int64),
-    Type.I32: np.dtype(np.int32),
-    Type.U32: np.dtype(np.uint32),
-    Type.BOOL: np.dtype(np.bool_),
+_DTYPES: dict[str, np.dtype[Any]] = {
+    "f64": np.dtype(np.float64),
+    "f32": np.dtype(np.float32),
+    "i64": np.dtype(np.int64),
+    "i32": np.dtype(np.int32),
+    "u32": np.dtype(np.uint32),
+    "bool": np.dtype(np.bool_),
 }
 
 # What a kernel is built for: the value of every ``mode=``.

@@ -46,7 +46,7 @@ def with_derivative(program: Program, mode: str) -> Program:
     real = next(v.type for _, v in program.inputs if v.type.is_real)
     if isinstance(engine, Reverse):
         engine.primal(program.body)
-        for value in {v for _, v in program.outputs if v.type.is_real}:
+        for value in dict.fromkeys(v for _, v in program.outputs if v.type.is_real):
             engine.give(value, b.const(1.0, value.type))
         engine.transpose(program.body)
         derivatives = [engine.adjoints[v].value for _, v in program.inputs if v in engine.adjoints]
