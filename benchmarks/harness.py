@@ -1,6 +1,7 @@
 """Timing by interleaved repeats: what is compared runs in turn, many times, so that a busy machine disturbs all alike.
 
-A round is short, so that some rounds escape other processes; compare least times on a machine that is shared.
+A round is short, so that some rounds escape other processes; compare least times on a machine that is shared. With
+``clock=time.process_time`` the time is the CPU's, of all threads: what one thread costs, whoever else is busy.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from statistics import median
 
 Work = Callable[[], object]
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,28 +37,30 @@ class Times:
         return self.least / other.least
 
 
-def interleaved(works: dict[str, Work], rounds: int = 101, seconds: float = 0.002) -> dict[str, Times]:
+def interleaved(
+    works: dict[str, Work], rounds: int = 101, seconds: float = 0.002, clock: Clock = time.perf_counter
+) -> dict[str, Times]:
     """Time each work in turn, `rounds` times, each time calling it for about `seconds`."""
-    counts = {name: _calls(work, seconds) for name, work in works.items()}
+    counts = {name: _calls(work, seconds, clock) for name, work in works.items()}
     times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(rounds):
         for name, work in works.items():
-            times[name].append(_timed(work, counts[name]))
+            times[name].append(_timed(work, counts[name], clock))
     return {name: Times(found) for name, found in times.items()}
 
 
-def _timed(work: Work, calls: int) -> float:
-    start = time.perf_counter()
+def _timed(work: Work, calls: int, clock: Clock) -> float:
+    start = clock()
     for _ in range(calls):
         work()
-    return (time.perf_counter() - start) / calls
+    return (clock() - start) / calls
 
 
-def _calls(work: Work, seconds: float) -> int:
+def _calls(work: Work, seconds: float, clock: Clock) -> int:
     """How often to call `work` to fill the time."""
     work()  # the first call may compile
     calls = 1
-    while (once := _timed(work, calls)) * calls < seconds / 4:
+    while (once := _timed(work, calls, clock)) * calls < seconds / 4:
         calls *= 2
     return max(1, round(seconds / once))
 

@@ -13,29 +13,13 @@ os.environ["OMP_NUM_THREADS"] = "1"  # before OpenMP is loaded
 import numba
 import numpy as np
 from harness import interleaved, shown, table
+from kernels import orbit
 from numpy.typing import NDArray
 
 import eagle
-from hawk import Mutable, Param, Vector, kernel
-from hawk import math as hm
 
 Array = NDArray[np.float64]
 DT = 0.01
-
-
-def slope(s):  # type: ignore[no-untyped-def]
-    r2 = s[0] * s[0] + s[1] * s[1]
-    w = -1.0 / (r2 * hm.sqrt(r2))
-    return hm.vec(s[2], s[3], w * s[0], w * s[1])
-
-
-@kernel
-def orbit(s: Vector[4], dt: Param, after: Mutable[Vector[4]]):  # type: ignore[no-untyped-def]
-    k1 = slope(s)
-    k2 = slope(s + dt / 2 * k1)
-    k3 = slope(s + dt / 2 * k2)
-    k4 = slope(s + dt * k3)
-    after = s + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
 
 
 @numba.njit(inline="always")

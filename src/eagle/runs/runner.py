@@ -17,7 +17,7 @@ from hawk.run import LIMIT, STEPS
 
 from ..errors import ArgumentError, Busy, EventError, PlaneError, RecordError
 from ..plan import Bound, Plan
-from ..planes import Array, param_value
+from ..planes import Array, bind_planes, param_value
 from .options import Options, Status, is_count
 from .progress import progress_bar
 from .record import RunRecord
@@ -87,10 +87,11 @@ class Runner:
         if done is not None and done not in given:
             given[done] = np.zeros(samples, np.bool_)
         self.steps, self._status, self.event_rule = np.zeros((3, samples), np.int32)
-        own: dict[str, object] = {STEPS: self.steps, LIMIT: options.max_steps}
-        if options.events == "refine":
-            own |= {STATUS: self._status, RULE: self.event_rule}
-        self.bound: Bound = self.run_plan.bind(**given, **own)
+        bound = bind_planes(plan.name, arguments, given)
+        own = {STEPS: self.steps, LIMIT: options.max_steps, STATUS: self._status, RULE: self.event_rule}
+        rest = [a for a in self.run_plan.program.arguments if a.name not in bound]
+        bound |= bind_planes(plan.name, rest, {a.name: own[a.name] for a in rest})
+        self.bound = Bound(self.run_plan, bound)
         self._arrays = {a.name: self.bound.planes[a.name].array for a in arguments}
         self._limit = self.bound.planes[LIMIT].array
         self.state = MappingProxyType({a.name: self._arrays[a.name] for a in arguments if a.role is Role.MUTABLE})

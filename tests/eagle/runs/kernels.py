@@ -211,3 +211,17 @@ def grow(dt: Param, x: Mutable[Scalar]):
 @hawk.kernel
 def large(x: Scalar, q: Scalar, done: Terminated):
     done = x >= q
+
+
+@hawk.kernel(time="t", time_step="dt")
+def tick(dt: Param, t: Mutable[Scalar]):
+    t = t + dt
+
+
+@hawk.kernel(time="t", time_step="dt")
+def rise(dt: Param, g: Param, done: Terminated, y: Mutable[Scalar], v: Mutable[Scalar], t: Mutable[Scalar]):
+    vn = v - g * dt
+    y = y + dt * v - 0.5 * g * dt * dt
+    v = vn
+    t = t + dt
+    done = vn <= 0.0
