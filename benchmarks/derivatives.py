@@ -15,7 +15,7 @@ os.environ["OMP_NUM_THREADS"] = "1"  # before OpenMP is loaded
 
 import numpy as np
 from harness import in_process, interleaved, shown, table
-from kernels import orbit
+from models import orbit
 
 import eagle
 import hawk

@@ -17,7 +17,7 @@ CODE = """
 import resource, time
 import numpy as np
 import eagle
-from kernels import chain
+from models import chain
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -14,7 +14,7 @@ SETUP = """
 import sys, time
 import numpy as np
 import eagle
-from kernels import oscillator, pendulum
+from models import oscillator, pendulum
 
 n = {n}
 rng = np.random.default_rng(0)

@@ -29,7 +29,7 @@ def report(work, steps, rounds=5):
 """
 EAGLE = """
 import eagle
-from kernels import pendulum
+from models import pendulum
 
 planes = dict(t_end=until, angle=angle.copy(), speed=np.zeros(n), t=np.zeros(n))
 run = eagle.simulation(pendulum, dt=0.01, friction=0.3, **planes, max_steps=400)
@@ -120,16 +120,22 @@ def installed(module: str) -> bool:
 
 def main() -> None:
     found = {}
-    for name, module, code in (("eagle", "eagle", EAGLE), ("JAX", "jax", JAX), ("Warp", "warp", WARP)):
+    for name, module, code, threads in (
+        ("eagle, 1 thread", "eagle", EAGLE, {"OMP_NUM_THREADS": "1"}),
+        ("eagle", "eagle", EAGLE, {}),
+        ("JAX", "jax", JAX, {}),
+        ("Warp (1 thread)", "warp", WARP, {}),
+    ):
         if not installed(module):
-            print(f"{name} is not installed: left out")
+            print(f"{module} is not installed: left out")
             continue
-        found[name] = [float(x) for x in in_process(COMMON + code).splitlines()[-1].split()]
-    cpu, wall, value = found["eagle"]
+        found[name] = [float(x) for x in in_process(COMMON + code, **threads).splitlines()[-1].split()]
+    cpu, value = found["eagle, 1 thread"][0], found["eagle"][2]
+    wall = found["eagle"][1]
     for name, (_, _, theirs) in found.items():
         assert abs(theirs - value) < 1e-6 * abs(value), f"{name} computes something else"
     rows = [(k, f"{c:.2f}", f"{w:.2f}", f"{c / cpu:.1f}", f"{w / wall:.1f}") for k, (c, w, _) in found.items()]
-    head = ("ns a useful sample-step", "CPU", "wall", "eagle times faster, CPU", "wall")
+    head = ("ns a useful sample-step", "CPU", "wall", "of eagle's on 1 thread, CPU", "of eagle's, wall")
     table("The pendulum, 200,000 samples, float64 (target: 10)", head, rows)
 
 

@@ -11,7 +11,7 @@ from statistics import median
 
 import numpy as np
 from harness import in_process, interleaved, shown, table
-from kernels import pendulum
+from models import pendulum
 
 import eagle
 
@@ -21,7 +21,7 @@ import numpy as np
 import eagle
 import hawk
 start = time.process_time(), time.perf_counter()
-from kernels import pendulum
+from models import pendulum
 n = 1000
 planes = dict(t_end=np.linspace(0.5, 3.0, n), angle=np.ones(n), speed=np.zeros(n), t=np.zeros(n))
 eagle.simulate(pendulum, dt=0.01, friction=0.3, **planes, max_steps=400)

@@ -2,15 +2,15 @@
 
 A stop rule is a comparison of reals, or comparisons joined by `and` and `or`. The difference of a comparison's
 sides, taken so that it is below 0 where the comparison holds, is its guard g. From the state before the last
-step, g(step(state, tau)) is followed over tau in [0, dt]: its root is bracketed and closed in on by regula falsi
-(the Illinois variant: Dowell & Jarratt, BIT 11, 1971), then by bisection, until no number lies between its ends.
-A guard that crosses 0 and back again inside one step is not seen.
+step, g(step(state, s dt)) is followed over the parts s of the step, from 0 to 1 (dt may be negative): its root is
+bracketed and closed in on by regula falsi (the Illinois variant: Dowell & Jarratt, BIT 11, 1971), then by bisection,
+until no number lies between its ends. A guard that crosses 0 and back again inside one step is not seen.
 
-The search is not differentiated. From the root it found, two steps of the chord method, tau - (g - [g]) / [g'],
-where brackets hold a value fixed, change no value and have the derivatives of the implicit function theorem:
-d tau = -dg/g' after the first (Chen, Amos & Nickel, "Learning Neural Event Functions for Ordinary Differential
-Equations", ICLR 2021), the second derivatives after the other. So the tolerance of the root does not limit the
-accuracy of a gradient.
+The search is not differentiated. From tau = s dt as it was found, two steps of the chord method,
+tau - (g - [g]) / [g'] where brackets hold a value fixed, change no value and have the derivatives of the implicit
+function theorem: d tau = -dg/g' after the first (Chen, Amos & Nickel, "Learning Neural Event Functions for Ordinary
+Differential Equations", ICLR 2021), the second derivatives after the other. So the tolerance of the root does not
+limit the accuracy of a gradient.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ EVENT, NO_CROSSING, GRAZING, TIE, JUMP = 2, 3, 4, 5, 6  # as eagle.Status number
 _FALSI = 24  # trips of regula falsi before bisection takes over
 _TRIPS = 160  # enough to bisect any bracket of doubles to nothing
 _HALVINGS = 40  # of the step, in search of a place where the guard has the sign of before the event
-_JUMP = 1e-3  # a guard that is this share of its change over the step away from 0 at its root has none
-_SAME = 64  # units in the last place of the step: closer than this, two crossings are at one time
+_NEAR = 64  # units in the last place of a step: closer than this, two times are one
+_JUMP = 1e-3  # a guard that is, where it changes sign, farther from 0 than this share of its slope times dt, jumps
 
 
 class NoSmoothCrossing(ValueError):
@@ -65,9 +65,10 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class _Crossing:
-    """Where a rule begins to hold: in [0, dt]; -inf if it held all along, inf if it does not hold at dt."""
+    """Where a rule begins to hold, as a part of the step: from 0 to 1; -inf if it held all along, inf if it does not
+    hold at the end."""
 
-    time: Value
+    part: Value
     which: Value  # the comparison that makes it
     tied: Value  # whether another makes it at the same time
 
@@ -184,6 +185,9 @@ class _Refinement:
         """The last step again, `tau` long."""
         return inline(self._b, self._step, self._loop.inputs | self._loop.previous | {self._dt_place: tau})
 
+    def _tau(self, part: Value) -> Value:
+        return self._b("mul", part, self._dt)
+
     def _guards(self, tau: Value) -> list[Value]:
         """g of every comparison after a step of `tau`: below 0 where it holds."""
         _, env = self._stepped(tau)
@@ -207,11 +211,11 @@ class _Refinement:
         """For a sample that has stopped: its state at the event, its status, its rule."""
         b, zero = self._b, self._real(0.0)
         sides = list(zip(self._guards(zero), self._guards(self._dt), strict=True))
-        times, changes = zip(*(self._crossing(k, *ends) for k, ends in enumerate(sides)), strict=True)
-        first = self._combined(self._rule.tree, times)
-        crossed = b("and", b("ge", first.time, zero), b("le", first.time, self._dt))
+        parts = [self._crossing(k, *ends) for k, ends in enumerate(sides)]
+        first = self._combined(self._rule.tree, parts)
+        crossed = b("and", b("ge", first.part, zero), b("le", first.part, self._real(1.0)))
         with b.block() as body:
-            length, smooth = self._root_and_derivatives(b("detach", first.time), first.which, changes)
+            length, smooth = self._root_and_derivatives(b("detach", self._tau(first.part)), first.which)
             outcome = b.select(first.tied, self._int(TIE), smooth)
         nowhere = (self._dt, self._int(NO_CROSSING), self._int(-1))
         found = b.if_(crossed, Region((), tuple(body), (length, outcome, first.which)), Region((), (), nowhere))
@@ -219,36 +223,34 @@ class _Refinement:
         ends, _ = self._stepped(length)
         return [*(ends.get(p, self._loop.ends[p]) for p in places), status, which]
 
-    def _root_and_derivatives(self, root: Value, which: Value, changes: Sequence[Value]) -> tuple[Value, Value]:
+    def _root_and_derivatives(self, root: Value, which: Value) -> tuple[Value, Value]:
         """`root`, by the value of which nothing changes, as a function of all that its guard depends on; and how
         it was found: EVENT, GRAZING or JUMP."""
         b = self._b
         g, slope = self._slope(root, which)
-        change = b("abs", self._picked(changes, which))
         size = b("abs", slope)
-        near = b("le", b("abs", g), b("mul", self._real(_JUMP), change))
-        near = b("and", near, b("lt", size, self._real(math.inf)))
-        steep = b("gt", b("mul", size, self._dt), b("mul", self._real(math.sqrt(self._eps)), change))
-        smooth = b.select(steep, self._int(EVENT), self._int(GRAZING))
-        slope = b("detach", b.select(b("and", near, steep), slope, self._real(math.inf)))
+        reach = b("abs", b("mul", b("mul", self._real(_JUMP), size), self._dt))
+        near = b("and", b("le", b("abs", g), reach), b("lt", size, self._real(math.inf)))
+        _, beside = self._slope(b("add", root, self._tau(self._real(_NEAR * self._eps))), which)
+        bend = b("abs", b("sub", beside, slope))
+        steep = b("lt", bend, b("mul", self._real(0.5), size))
+        how = b.select(near, b.select(steep, self._int(EVENT), self._int(GRAZING)), self._int(JUMP))
+        fixed = b("detach", b.select(b("and", near, steep), slope, self._real(math.inf)))
         for _ in range(2):
-            root = b("sub", root, b("div", b("sub", g, b("detach", g)), slope))
+            root = b("sub", root, b("div", b("sub", g, b("detach", g)), fixed))
             g = self._picked(self._guards(root), which)
-        return root, b.select(near, smooth, self._int(JUMP))
+        return root, how
 
-    def _crossing(self, k: int, at_start: Value, at_end: Value) -> tuple[Value, Value]:
-        """When comparison k begins to hold, as in `_Crossing`, and by how much its guard falls until dt."""
+    def _crossing(self, k: int, at_start: Value, at_end: Value) -> Value:
+        """When comparison k begins to hold, as in `_Crossing`."""
         b, zero = self._b, self._real(0.0)
         with b.block() as body:
             start, g_start = self._above(k, at_start)
             found = self._root(k, start, g_start, at_end)
             at_once = b.select(b("eq", at_start, zero), zero, self._real(-math.inf))
             began = b.select(self._is_above(g_start), found, at_once)
-            change = b("sub", g_start, at_end)
-        yields = (began, change)
-        otherwise = (self._real(math.inf), zero)
-        began, change = b.if_(b("le", at_end, zero), Region((), tuple(body), yields), Region((), (), otherwise))
-        return began, change
+        otherwise = Region((), (), (self._real(math.inf),))
+        return b.if_(b("le", at_end, zero), Region((), tuple(body), (began,)), otherwise)[0]
 
     def _is_above(self, g: Value) -> Value:
         """Whether a guard is above 0, and a number."""
@@ -256,28 +258,28 @@ class _Refinement:
         return b("and", b("gt", g, self._real(0.0)), b("lt", g, self._real(math.inf)))
 
     def _above(self, k: int, at_start: Value) -> tuple[Value, Value]:
-        """A time with the guard above 0, and the guard there. The start is none where the event before this one
-        was at it: then shorter and shorter steps are tried."""
+        """A part of the step after which the guard is above 0, and the guard there. The start is none where the
+        event before this one was at it: then shorter and shorter steps are tried."""
         b = self._b
         trip, part, found = Value(Type.I32), Value(self._dt.type), Value(self._dt.type)
         with b.block() as body:
             half = b("mul", part, self._real(0.5))
-            g = self._guards(half)[k]
+            g = self._guards(self._tau(half))[k]
             again = b("not", self._is_above(g))
         region = Region((trip, part, found), tuple(body), (again, half, g))
         unknown = b("not", self._is_above(at_start))
-        trips, where, g = b.loop(self._int(_HALVINGS), unknown, [self._dt, at_start], region)
+        trips, where, g = b.loop(self._int(_HALVINGS), unknown, [self._real(1.0), at_start], region)
         return b.select(b("gt", trips, self._int(0)), where, self._real(0.0)), g
 
     def _root(self, k: int, low: Value, g_low: Value, g_high: Value) -> Value:
-        """The root of guard k between `low` (above 0) and dt (not above 0), at the end where it holds."""
+        """The root of guard k between the parts `low` (above 0) and 1 (not above 0), at the end where it holds."""
         b, zero = self._b, self._real(0.0)
         trip, side = Value(Type.I32), Value(Type.I32)
         a, ga, c, gc = state = [Value(self._dt.type) for _ in range(4)]
         with b.block() as body:
             at = self._between(a, ga, c, gc, b("lt", trip, self._int(_FALSI)))
             inside = b("and", b("lt", a, at), b("lt", at, c))
-            g = self._guards(at)[k]
+            g = self._guards(self._tau(at))[k]
             up = b("gt", g, zero)  # the root lies beyond: the low end moves up
             this_side = b.select(up, self._int(1), self._int(-1))
             twice = b("eq", side, this_side)  # Illinois: the end that stays put again counts half
@@ -286,31 +288,30 @@ class _Refinement:
             following = [b.select(inside, v, old) for v, old in zip(new, state, strict=True)]
             again = b("and", inside, b("ne", g, zero))
         region = Region((trip, *state, side), tuple(body), (again, *following, this_side))
-        start = [low, g_low, self._dt, g_high, self._int(0)]
+        start = [low, g_low, self._real(1.0), g_high, self._int(0)]
         return b.loop(self._int(_TRIPS), b("ne", g_high, zero), start, region)[3]
 
     def _between(self, a: Value, ga: Value, c: Value, gc: Value, early: Value) -> Value:
         """Where to look next: the secant's root, kept a little off both ends so that each of them moves; later,
         or where there is none, the middle."""
-        b = self._b
-        off = b("mul", self._real(self._eps), self._dt)
+        b, off = self._b, self._real(self._eps)
         secant = b("sub", c, b("div", b("mul", gc, b("sub", c, a)), b("sub", gc, ga)))
         secant = b("minimum", b("maximum", secant, b("add", a, off)), b("sub", c, off))
         fits = b("and", b("lt", a, secant), b("lt", secant, c))
         middle = b("add", b("mul", self._real(0.5), a), b("mul", self._real(0.5), c))
         return b.select(b("and", fits, early), secant, middle)
 
-    def _combined(self, rule: _Rule, times: Sequence[Value]) -> _Crossing:
+    def _combined(self, rule: _Rule, parts: Sequence[Value]) -> _Crossing:
         """When the rule begins to hold: with the first of an `or`, the last of an `and`."""
         b = self._b
         if rule.op == "comparison":
-            return _Crossing(times[rule.number], self._int(rule.number), self._false())
-        x, y = (self._combined(part, times) for part in rule.parts)
-        second = b("lt", y.time, x.time) if rule.op == "or" else b("gt", y.time, x.time)
-        same = b("mul", self._real(_SAME * self._eps), self._dt)
-        near = b("and", b("le", b("abs", b("sub", x.time, y.time)), same), b("ne", x.which, y.which))
+            return _Crossing(parts[rule.number], self._int(rule.number), self._false())
+        x, y = (self._combined(r, parts) for r in rule.parts)
+        second = b("lt" if rule.op == "or" else "gt", y.part, x.part)
+        apart = b("abs", b("sub", x.part, y.part))
+        near = b("and", b("le", apart, self._real(_NEAR * self._eps)), b("ne", x.which, y.which))
         return _Crossing(
-            b.select(second, y.time, x.time),
+            b.select(second, y.part, x.part),
             b.select(second, y.which, x.which),
             b("or", near, b.select(second, y.tied, x.tied)),
         )

@@ -17,16 +17,15 @@ import numpy as np
 import hawk
 from hawk.diff import Vjp
 from hawk.diff.loops import Schedule
-from hawk.events import RULE, STATUS
 from hawk.ir.program import Argument, Role
-from hawk.run import LIMIT, STEPS
+from hawk.run import LIMIT
 
 from .. import _native
 from ..devices.host import HostProgram
 from ..diff.gradients import Gradients, Names
 from ..errors import ReverseError, SeedError
 from ..plan import Plan, place
-from ..planes import Array, bind_planes
+from ..planes import Array, Plane, new_array
 from .record import RunRecord
 from .runner import Runner
 
@@ -52,14 +51,11 @@ def reverse_run(record: RunRecord, seeds: Mapping[str, object], vjps: Mapping[st
     plan = vjp_plan(runner, schedule)
     definition = plan.kernel.definition
     assert isinstance(definition, Vjp)
-    values: dict[str, object] = {**record.uniforms, **record.inputs(), **record.start, **sizes}
-    values |= {name: np.zeros(runner.samples, np.int32) for name in (STEPS, STATUS, RULE)}
-    values[LIMIT] = runner.options.max_steps
-    outputs = {name: _output(plan, definition.named(name), runner, name, given) for name in definition.wrt}
-    values |= {definition.named(name): array for name, array in outputs.items()}
-    arguments = plan.program.arguments
-    values |= {a.name: 0 for a in arguments if a.name not in values and a.role is Role.PARAM}
-    planes = bind_planes(plan.name, arguments, {a.name: values[a.name] for a in arguments})
+    outputs = {name: _output(runner, name, given) for name in definition.wrt}
+    arrays = {**record.uniforms, **record.inputs(), **record.start}
+    arrays |= {definition.named(name): array for name, array in outputs.items()}
+    numbers = sizes | {LIMIT: runner.options.max_steps}
+    planes = {a.name: Plane(a, _array(a, arrays, numbers, runner.samples)) for a in plan.program.arguments}
     device = HostProgram(runner.samples)
     plan.call_step(device, place(device, plan, planes), sizes)
     if passes.count > 1:
@@ -69,16 +65,23 @@ def reverse_run(record: RunRecord, seeds: Mapping[str, object], vjps: Mapping[st
     return Gradients(names, list(outputs.values()), record.generation, passes.count)
 
 
-def _output(plan: Plan, name: str, runner: Runner, primal: str, seeds: Mapping[str, Array]) -> Array:
+def _output(runner: Runner, name: str, seeds: Mapping[str, Array]) -> Array:
     """Where a gradient is written; for a state plane its seed stands there first."""
-    argument = plan.program.argument(name)
-    like = runner.planes[primal]
-    if argument.role is not Role.MUTABLE or primal not in runner.state:
-        return np.zeros(like.shape, like.dtype)
-    return seeds[primal].copy() if primal in seeds else np.zeros(like.shape, like.dtype)
+    like = runner.planes[name]
+    return seeds[name] if name in seeds else np.zeros(like.shape, like.dtype)
+
+
+def _array(a: Argument, arrays: Mapping[str, Array], numbers: Mapping[str, int], samples: int) -> Array:
+    """What a vjp reads or writes; a run starts from counts of 0."""
+    if a.name in arrays:
+        return arrays[a.name]
+    return np.array(numbers[a.name], a.type.dtype) if a.role is Role.PARAM else new_array(a, samples, np.zeros)
 
 
 def checked_seeds(runner: Runner, seeds: Mapping[str, object]) -> dict[str, Array]:
+    """The seeds as arrays of their own, of the planes' dtypes. Raises SeedError by name."""
+    if not isinstance(seeds, Mapping):
+        raise SeedError(f'seeds maps outputs to arrays, {{"x": dJ_dx}}, found {type(seeds).__name__}')
     real = {k: a for k, a in runner.state.items() if a.dtype.kind == "f"}
     given = {}
     for name, seed in seeds.items():

@@ -17,12 +17,12 @@ from hawk.run import LIMIT, STEPS
 
 from ..errors import ArgumentError, Busy, EventError, PlaneError, RecordError
 from ..plan import Bound, Plan
-from ..planes import Array, bind_planes, param_value
+from ..planes import Array, Plane, bind_planes, param_value
 from .options import Options, Status, is_count
 from .progress import progress_bar
 from .record import RunRecord
 from .result import Result
-from .step import run_plan, step_plan
+from .step import check_names, run_plan, step_plan
 
 _SLICE = 0.2  # seconds a native call should take, so that Ctrl-C and progress come through
 _FIRST_SLICE = 200_000  # sample-steps, before it is known how long one takes
@@ -58,6 +58,7 @@ def until_done(
     Raises ArgumentError for an option by its name, and what `Plan.bind` raises for planes.
     """
     step = step_plan(plan, until)
+    check_names(step)
     options = Options.checked(max_steps, record, window, memory_budget, events, on_no_event, progress)
     if record and step.kernel.stepping.steps != 1:
         raise ArgumentError(
@@ -71,7 +72,8 @@ def until_done(
 class Runner:
     """A run in place on given planes.
 
-    Attributes, after `run`: ``result``; ``finished``, ``steps`` and ``t_stop`` of every sample;
+    Attributes: ``planes``, the arrays of the plan's arguments (a param's is its value, read-only: `set_start`
+    changes it); after `run`: ``result``; ``finished``, ``steps`` and ``t_stop`` of every sample;
     ``event_status``, a `Status` a sample; ``event_rule``, which comparison of the stop rule began to hold in a
     refined run, counted from 0 as it is written (-1 for none); ``record``.
     """
@@ -88,20 +90,21 @@ class Runner:
             given[done] = np.zeros(samples, np.bool_)
         self.steps, self._status, self.event_rule = np.zeros((3, samples), np.int32)
         bound = bind_planes(plan.name, arguments, given)
-        own = {STEPS: self.steps, LIMIT: options.max_steps, STATUS: self._status, RULE: self.event_rule}
-        rest = [a for a in self.run_plan.program.arguments if a.name not in bound]
-        bound |= bind_planes(plan.name, rest, {a.name: own[a.name] for a in rest})
+        self._limit = np.array(options.max_steps, np.int32)
+        own = {STEPS: self.steps, LIMIT: self._limit, STATUS: self._status, RULE: self.event_rule}
+        bound |= {a.name: Plane(a, own[a.name]) for a in self.run_plan.program.arguments if a.name not in bound}
         self.bound = Bound(self.run_plan, bound)
         self._arrays = {a.name: self.bound.planes[a.name].array for a in arguments}
-        self._limit = self.bound.planes[LIMIT].array
         self.state = MappingProxyType({a.name: self._arrays[a.name] for a in arguments if a.role is Role.MUTABLE})
         self.finished = np.zeros(samples, np.bool_) if done is None else self._arrays[done]
         self._started = dict(self.state) if done is None else {**self.state, done: self.finished}
-        self._params = tuple(a.name for a in arguments if a.role is Role.PARAM)
         # Copies that are replaced, never written: records refer to them.
         self._given = {k: a.copy() for k, a in self._started.items()}
-        self._uniforms = {k: self._arrays[k].copy() for k in self._params}
+        self._uniforms = {a.name: self._arrays[a.name].copy() for a in arguments if a.role is Role.PARAM}
         self._start = self._given
+        self.planes: Mapping[str, Array] = MappingProxyType(
+            self._arrays | {k: _read_only(self._arrays[k]) for k in self._uniforms}
+        )
         self._turn = _Turn(plan.name)
         self._underway = False
         self._reached = 0
@@ -112,11 +115,6 @@ class Runner:
     @property
     def samples(self) -> int:
         return self.bound.samples
-
-    @property
-    def planes(self) -> Mapping[str, Array]:
-        """The arrays of the plan's arguments; a param's is its value."""
-        return MappingProxyType(self._arrays)
 
     @property
     def inputs(self) -> dict[str, Array]:
@@ -362,6 +360,12 @@ class Runner:
     def __repr__(self) -> str:
         how = ", refined" * (self.options.events == "refine") + ", recorded" * self.options.record
         return f"<run of {self.plan.name}, {self.samples:,} samples, at most {self.options.max_steps:,} steps{how}>"
+
+
+def _read_only(array: Array) -> Array:
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 class _Turn:

@@ -41,6 +41,16 @@ def step_plan(plan: object, until: object) -> Plan:
     return plans[0].derived(f"step {[id(d) for d in (*parts, last)]}", make)
 
 
+_OPTIONS = frozenset("plan kernel max_steps until record window memory_budget events on_no_event progress mode".split())
+
+
+def check_names(step: Plan) -> None:
+    """ArgumentError for a plane that goes by the name of an option of a run."""
+    for a in step.program.arguments:
+        if a.name in _OPTIONS:
+            raise ArgumentError(f"{step.name}: its argument {a.name} has the name of an option of a run; rename it")
+
+
 def _checked(plan: object) -> Plan:
     if not isinstance(plan, Plan):
         raise ArgumentError(f"until_done takes plans (eagle.deploy([kernel])), found {type(plan).__name__}")

@@ -14,7 +14,7 @@ from hawk.ir.program import PER_SAMPLE, Role
 from hawk.run import LIMIT
 
 from ..devices.host import HostProgram
-from ..errors import ArgumentError, ReverseError, SeedError
+from ..errors import ArgumentError, SeedError
 from ..plan import Plan, place
 from ..planes import Array, bind_planes
 from .record import RunRecord
@@ -51,18 +51,13 @@ def hvp(run: Run, seeds: Mapping[str, object], tangents: Mapping[str, object]) -
 
     `seeds` are those of `eagle.diff.reverse`, `tangents` those of `forward`. Returns, for every real input
     and start value, the derivative along the direction of its gradient: the tangent of what
-    ``reverse(record, seeds)`` returns under that name, with the seeds held fixed.
+    ``reverse(record, seeds)`` returns under that name, with the seeds held fixed. The times of refined events
+    move along, to second order.
 
-    Errors as in `forward` and `reverse`; ReverseError for a run with ``events="refine"``, whose event times
-    are known to first order only.
+    Errors as in `forward` and `reverse`.
     """
     record = _record(run)
     runner = record.runner
-    if runner.options.events == "refine":
-        raise ReverseError(
-            f"{runner.plan.name}: second derivatives of a run with events='refine' are not known: the time of an event "
-            "is differentiated to first order. Use events='step', or differences of its gradients"
-        )
     cotangents = checked_seeds(runner, seeds)
     given = _checked_tangents(runner, tangents)
     schedule, sizes = schedule_for(runner, int(record.steps.max(initial=0)))

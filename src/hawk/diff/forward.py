@@ -12,6 +12,7 @@ from .errors import no_rule
 from .partials import PARTIALS, STEEP, Calculus, Linear, Scale, note_constant, steep
 
 Tangents = dict[Value, Value]
+_SUMS = frozenset({"add", "sub", "neg", "pin"})
 
 
 class Forward:
@@ -101,13 +102,23 @@ class Forward:
         args = tuple(self.env[a] for a in instr.args)
         linears = row(Calculus(self._b, self._constants), args, self.env[instr.result])
         total: Value | None = None
-        if instr.op in STEEP or not self._steep.isdisjoint(instr.args):
+        if instr.op in STEEP or self._stays_steep(instr):
             self._steep.add(instr.result)
         for arg, linear in zip(instr.args, linears, strict=True):
             if linear is not None and arg in self.tangents:
                 term = self._term(linear, arg)
                 total = term if total is None else self._b("add", total, term)
         return total if total is not None else self._b.const(0.0, instr.result.type)
+
+    def _stays_steep(self, instr: Instr) -> bool:
+        """Whether it is a sum or a multiple of a value whose tangent may be infinite.
+
+        Products of two values are not followed further: few meet their factor again, and all would pay for it.
+        """
+        if self._steep.isdisjoint(instr.args):
+            return False
+        by_constant = any(self.env[a] in self._constants for a in instr.args[:2])
+        return instr.op in _SUMS or (instr.op in ("mul", "fma") and (by_constant or instr.args[-1] in self._steep))
 
     def _term(self, linear: Linear, arg: Value) -> Value:
         """A tangent through a linear map; one that may be infinite, times a factor of exactly 0, is nothing."""

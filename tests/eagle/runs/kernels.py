@@ -225,3 +225,14 @@ def rise(dt: Param, g: Param, done: Terminated, y: Mutable[Scalar], v: Mutable[S
     v = vn
     t = t + dt
     done = vn <= 0.0
+
+
+@hawk.kernel(time="t", time_step="dt")
+def grow_fast(dt: Param, a: Scalar, q: Scalar, done: Terminated, t: Mutable[Scalar]):
+    t = t + dt
+    done = hm.exp(a * t) > q
+
+
+@hawk.kernel
+def windowed(window: Param, x: Mutable[Scalar]):
+    x = x + window

@@ -183,9 +183,8 @@ def test_sums_into_tables_in_passes() -> None:
 
 
 def test_a_budget_that_is_too_small_is_refused() -> None:
-    rest = (
-        "one sample holds 40 states, 1,048 bytes (max_steps=400, window=20); raise memory_budget, lower max_steps, or "
-    )
+    held = "one sample holds 40 states, 1,048 bytes (max_steps=400, window=20)"
+    fix = "raise memory_budget, lower max_steps, or set window"
     for budget, what in (
         (1000, "cannot hold one sample: "),
         (100_000, "holds 95 samples, and a pass needs 256, 268,288 bytes, to keep the sums' bits: "),

@@ -88,7 +88,7 @@ def test_a_stepped_stop_does_not_move() -> None:
 def test_without_the_time_of_the_event_the_derivatives_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests above see the implicit derivative: take it away, and they fail."""
 
-    def fixed(self: Any, root: Any, which: Any, changes: Any) -> Any:
+    def fixed(self: Any, root: Any, which: Any) -> Any:
         return root, self._int(events.EVENT)
 
     monkeypatch.setattr(events._Refinement, "_root_and_derivatives", fixed)
@@ -110,6 +110,18 @@ def test_any_ball(dt: float, height: float, v: float, g: float) -> None:
     close(grads["y"], 1 / root, 1e-11 * scale)
     close(grads["v"], time / root, 1e-11 * scale)
     close(grads["g"], -(time**2) / 2 / root, 1e-10 * scale)
+
+
+def test_time_that_runs_backwards() -> None:
+    """To where the ball was thrown from."""
+    v = np.array([-3.0, 1.0])
+    planes = falling(-0.1, np.array([1.0, 2.0])) | {"v": v}
+    sim = refined(k.fall, planes)
+    root = np.sqrt(v * v + 2 * 9.8 * planes["y"])
+    close(sim.runner.t_stop, (v - root) / 9.8)
+    grads = reversed_(sim, t=1.0)
+    close(grads["y"], -1 / root)
+    close(grads["v"], (1 - v / root) / 9.8)
 
 
 # where the root lies
@@ -160,6 +172,16 @@ def test_a_guard_that_is_no_number_after_a_step_of_nothing() -> None:
     tau = sim.runner.t_stop[0]
     close(np.sin(tau) / tau, 0.99, 1e-13)
     close(reversed_(sim, t=1.0)["q"], 1 / (np.cos(tau) / tau - np.sin(tau) / tau**2), 1e-10)
+
+
+@given(st.floats(0.1, 600.0), st.floats(0.01, 0.99))
+def test_a_rule_as_bent_as_you_like(a: float, time: float) -> None:
+    """exp(a t) = q: over the step the two sides differ by up to 10^260, where they meet by nothing."""
+    sim = refined(k.grow_fast, {"dt": 1.0, "a": np.array([a]), "q": np.exp([a * time]), "t": np.zeros(1)})
+    q = sim.planes["q"][0]
+    close(sim.runner.t_stop, np.log(q) / a, 1e-15 * (1 + 1 / a))
+    close(reversed_(sim, t=1.0)["q"] * a * q, 1.0, 1e-12)
+    close(reversed_(sim, t=1.0)["a"], -np.log(q) / a**2, 1e-12 * (1 + 1 / a))
 
 
 # a flight, an orbit
@@ -405,6 +427,21 @@ def test_forward_agrees_with_reverse() -> None:
         moved = eagle.diff.forward(sim.record, {name: ones})
         close(moved["t"], reversed_(sim, t=1.0)[name], 1e-14)
         close(moved["v"], reversed_(sim, v=1.0)[name], 1e-13)
+
+
+@pytest.mark.parametrize("dt", STEPS_OF_TIME)
+def test_second_derivatives(dt: float) -> None:
+    """T = (v + r) / g with r^2 = v^2 + 2 g y, along (dy, dv)."""
+    g, y, v = 9.8, np.linspace(1, 5, 20), np.linspace(-1, 3, 20)
+    sim = refined(k.fall, falling(dt, y) | {"v": v})
+    dy, dv = np.linspace(0, 1, 20), np.linspace(2, -1, 20)
+    r = np.sqrt(v * v + 2 * g * y)
+    by_yy, by_yv, by_vv = -g / r**3, -v / r**3, (1 / r - v * v / r**3) / g
+    found = eagle.diff.hvp(sim, {"t": np.ones(20)}, {"y": dy, "v": dv})
+    close(found["y"], by_yy * dy + by_yv * dv)
+    close(found["v"], by_yv * dy + by_vv * dv)
+    state = eagle.diff.hvp(sim, {"y": np.ones(20)}, {"y": dy, "v": dv})
+    close([state["y"], state["v"]], 0.0)
 
 
 def test_a_step_of_several_kernels_and_a_rule_of_its_own() -> None:

@@ -96,6 +96,14 @@ def test_what_is_no_step() -> None:
         eagle.simulate(k.pendulum, max_steps=3, mode="float16", **planes)
 
 
+def test_a_plane_with_the_name_of_an_option() -> None:
+    refused(
+        lambda: eagle.simulate(k.windowed, max_steps=3, x=np.ones(2), window=3),
+        ArgumentError,
+        "windowed: its argument window has the name of an option of a run; rename it",
+    )
+
+
 def test_stop_rules_of_their_own() -> None:
     planes = {"x": np.ones(2), "q": np.ones(2), "least": 0.1}
     refused(
@@ -119,7 +127,7 @@ def test_planes_are_refused_by_name() -> None:
         (
             {"w": np.ones(3)},
             ArgumentError,
-            "pendulum: no plane is named w; its planes are dt, c, t_final, terminated, x, v, t",
+            "pendulum: no plane is named w; its planes are dt, c, t_final, termin",
         ),
         ({"x": np.zeros(4)}, PlaneError, "pendulum: t_final has 3 samples and x has 4"),
         ({"x": np.zeros(3, np.float32)}, PlaneError, "pendulum: x is Mutable[Scalar]"),
@@ -171,6 +179,15 @@ def test_a_start_is_checked_before_anything_changes() -> None:
     with pytest.raises(PlaneError, match=r"walk: k is Param\[Vector\[2\]\]"):
         sim.run(p=np.ones((2, 4)), k=3.0)
     same_bits(sim.planes.values(), before)
+
+
+def test_a_param_is_set_by_name_alone() -> None:
+    sim = simulation(k.pendulum, pendulums(3))
+    with pytest.raises(ValueError, match="read-only"):
+        sim.planes["c"][...] = 7.0
+    assert sim.planes["c"] == 0.3
+    sim.run(c=7.0)
+    assert sim.planes["c"] == 7.0
 
 
 def test_a_read_only_input_cannot_be_set() -> None:
@@ -276,6 +293,11 @@ def test_seeds_are_refused_by_name() -> None:
         ({"energy": [[1.0], [2.0, 3.0]]}, "the seed of energy is no array of numbers: found list"),
     ):
         refused(lambda seeds=seeds: eagle.diff.reverse(record, seeds), SeedError, message)
+    refused(
+        lambda: eagle.diff.reverse(record, np.ones(5)),  # type: ignore[arg-type]
+        SeedError,
+        'seeds maps outputs to arrays, {"x": dJ_dx}, found ndarray',
+    )
     refused(
         lambda: eagle.diff.reverse(record, {"energy": np.ones(5)}, vjps={"walk": plan(no_run)}),
         ReverseError,

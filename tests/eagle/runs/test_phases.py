@@ -29,9 +29,7 @@ class Ball:
     Every fall is a phase of one and the same simulation.
     """
 
-    def __init__(
-        self, heights: np.ndarray, bounces: int, dt: float = 0.05, max_steps: int = 4000, **options: Any
-    ) -> None:
+    def __init__(self, heights: np.ndarray, bounces: int, dt: float = 0.05, **options: Any) -> None:
         n = heights.size
         self.start = {"y": heights, "v": np.zeros(n), "t": np.zeros(n)}
         self.y, self.v, self.t = (a.copy() for a in self.start.values())

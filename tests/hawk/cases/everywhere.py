@@ -21,7 +21,7 @@ COUNTS = (1, 7, 1003)
 
 @dataclass(frozen=True)
 class Sample:
-    """What one sample gives: `values` of the outputs, `slopes` of <seeds, outputs> by the inputs (params per sample)."""
+    """What one sample gives: `values` of the outputs, `slopes` of <seeds, outputs> by the inputs."""
 
     values: dict[str, Array]
     slopes: dict[str, Array]
@@ -69,7 +69,9 @@ class _Bench:
         self._program = kernel.program(mode)
         self._given = {a.name: np.asarray(given[a.name], a.type.dtype) for a in self._arguments() if a.name in given}
         self._real = [a for a in self._arguments() if a.role is Role.MUTABLE and a.type.is_real]
-        self._seeds = {a.name: np.broadcast_to(np.asarray(seeds.get(a.name, 1.0), a.type.dtype), a.shape) for a in self._real}
+        self._seeds = {
+            a.name: np.broadcast_to(np.asarray(seeds.get(a.name, 1.0), a.type.dtype), a.shape) for a in self._real
+        }
         self._back, self._forward = vjp(kernel, wrt), jvp(kernel, wrt)
         self._plan = eagle.plan.Plan(kernel, mode)
         self._reverse = eagle.plan.Plan(hawk.Kernel("back", self._back), mode)
@@ -111,7 +113,10 @@ class _Bench:
         slopes = self._run(self._reverse, planes | seeds, count)
         return {
             "value": {name: plane[..., place].copy() for name, plane in values.items()},
-            "slope": {name: _at(slopes[self._back.named(name)], self._program.argument(name), place) for name in self._back.wrt},
+            "slope": {
+                name: _at(slopes[self._back.named(name)], self._program.argument(name), place)
+                for name in self._back.wrt
+            },
         }
 
     def compare_modes(self, alone: dict[str, dict[str, Array]]) -> None:
@@ -124,7 +129,9 @@ class _Bench:
                 unit[k] = 1
                 tangent = unit.reshape(*a.shape, 1) if a.role in PER_SAMPLE else unit.reshape(a.shape)
                 pushed = self._run(self._push, self._batch(1, 0) | {self._forward.named(name): tangent}, 1)
-                along = sum(np.sum(s * pushed[self._forward.named(o)][..., 0]) for o, s in self._seeds.items() if s.any())
+                along = sum(
+                    np.sum(s * pushed[self._forward.named(o)][..., 0]) for o, s in self._seeds.items() if s.any()
+                )
                 slope = alone["slope"][name].reshape(-1)[k]
                 np.testing.assert_allclose(along, slope, tolerance, tolerance * 1e-3, err_msg=f"jvp and vjp by {name}")
 

@@ -158,11 +158,12 @@ def test_a_loop_left_when_the_data_says_so(k, x, trips):
 
 
 def test_all_spellings_of_an_exit_have_the_same_bits():
+    """Of the value. Slopes are sums, which a loop adds up apart from what comes after it."""
     kernels = (left_by_break, left_by_flag, left_by_return, left_by_its_condition)
     for x in (1.1, 0.3, 2.7182):
         found = [everywhere(k, {"x": x}) for k in kernels]
         assert len({f.values["out"].tobytes() for f in found}) == 1
-        assert len({f.slopes["x"].tobytes() for f in found}) == 1
+        np.testing.assert_allclose([f.slopes["x"] for f in found], found[0].slopes["x"], rtol=4e-16)
 
 
 # carried vectors
@@ -210,7 +211,9 @@ def test_a_vector_rebuilt_from_its_own_components(k, more):
 
 
 def test_by_differences():
-    check_grads(summed_then_scaled, {"x": [3.0] * 4, "s": [2.0] * 4, "a0": [0.0, 5.0] * 2, "n": [3, 3, 0, 9]}, quiet=True)
+    check_grads(
+        summed_then_scaled, {"x": [3.0] * 4, "s": [2.0] * 4, "a0": [0.0, 5.0] * 2, "n": [3, 3, 0, 9]}, quiet=True
+    )
     check_grads(rotation_looped, {"t": [0.1, 1.0], "n": [3, 50]}, quiet=True)
     check_grads(rotation, {"t": [0.1, 1.0]}, order=2, quiet=True)
     check_grads(best_with_continue, {"x": [2.0, -2.0]}, quiet=True)

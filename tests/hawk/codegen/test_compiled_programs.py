@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hawktest.build import Kit
 from hawktest.compiled import WIDTHS, assert_compiled_as_interpreted, assert_same_bits, block_sum, launch
-from hawktest.random_programs import TAME, programs, samples
+from hawktest.random_programs import RUN, TAME, programs, samples
 from hypothesis import given, settings
 
 from hawk.codegen.launch import emit_launch
@@ -254,6 +254,14 @@ def test_a_random_program_compiles_to_what_it_means(program):
     for real, widths in ((Type.F64, (1, 8)), (Type.F32, (4, 16))):
         settled = prepare(program, real)
         assert_compiled_as_interpreted(settled, samples(settled), widths)
+
+
+@given(programs(RUN))
+@settings(max_examples=30)
+def test_samples_that_leave_a_random_run_one_by_one_have_the_bits_of_all_together(program):
+    settled = prepare(program, Type.F64)
+    for count, width in ((41, 8), (100, 4), (7, 16), (41, 1)):
+        assert_compiled_as_interpreted(settled, samples(settled, count), (width,))
 
 
 @given(programs(TAME))

@@ -1,6 +1,6 @@
 """Derivatives judged by each other and by differences of the interpreter."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -23,17 +23,22 @@ def kernel_of(program: Program) -> Kernel:
     return Kernel(program.name, Traced(program))
 
 
-def run(derivative: Derivative, planes: Planes, seeds: Planes, real: Type = Type.F64) -> dict[str, Array]:
+Execute = Callable[[Program, Planes], dict[str, Array]]  # `interpret`, or compiled code
+
+
+def run(
+    derivative: Derivative, planes: Planes, seeds: Planes, real: Type = Type.F64, execute: Execute = interpret
+) -> dict[str, Array]:
     """What a derivative writes, by the primal's names; `seeds` are tangents or adjoints by the primal's names too.
 
-    What is not written keeps out; a seed not given is zero.
+    A seed that is not given is zero.
     """
     program = verify(derivative.program(real))
     count = next(np.shape(planes[a.name])[-1] for a in program.arguments if a.role in PER_SAMPLE and a.name in planes)
     given = {derivative.named(name): seed for name, seed in seeds.items()}
     rest = {a.name: np.zeros((*a.shape, count) if a.role in PER_SAMPLE else a.shape, a.type.dtype)
             for a in program.arguments if a.name not in given and a.name not in planes}  # fmt: skip
-    written = interpret(program, {**rest, **planes, **given})
+    written = execute(program, {**rest, **planes, **given})
     back = {derivative.named(a.name): a.name for a in derivative.primal.program(real).arguments}
     return {back[name]: plane for name, plane in written.items() if name in back}
 
@@ -64,25 +69,28 @@ def _dot(left: Mapping[str, Array], right: Mapping[str, Array], count: int) -> A
 class Laws:
     """A kernel at some planes, along one direction of its inputs and one of its outputs.
 
-    Tables of `wrt` must be read at constant indices alone, so that all is known sample by sample.
+    Tables of `wrt` must be read at constant indices alone, so that all is known sample by sample; compiled code
+    adds over the samples, so there must be no params in `wrt` at all where it is to `execute`.
     """
 
-    def __init__(self, kernel: Kernel, planes: Planes, wrt: tuple[str, ...] | None = None, seed: int = 11) -> None:
+    def __init__(
+        self, kernel: Kernel, planes: Planes, wrt: tuple[str, ...] | None = None, execute: Execute = interpret, seed: int = 11
+    ) -> None:
         self._program = kernel.program()
         self._planes = {name: np.asarray(plane) for name, plane in planes.items()}
         self._count = next(self._planes[a.name].shape[-1] for a in self._program.arguments
                            if a.role in PER_SAMPLE and a.name in self._planes)  # fmt: skip
         rng = np.random.default_rng(seed)
-        self._kernel, self._wrt = kernel, wrt
+        self._kernel, self._wrt, self._execute = kernel, wrt, execute
         forward = jvp(kernel, wrt)
         self._direction = {a.name: rng.normal(size=_shape(a, self._count))
                            for a in self._program.arguments if a.name in forward.wrt}  # fmt: skip
         self._weights = {a.name: rng.normal(size=_shape(a, self._count)) for a in outputs(self._program)}
-        self.tangents = run(forward, self._planes, self._direction)
+        self.tangents = run(forward, self._planes, self._direction, execute=execute)
 
     @cached_property
     def adjoints(self) -> dict[str, Array]:
-        return run(vjp(self._kernel, self._wrt), self._planes, self._weights)
+        return run(vjp(self._kernel, self._wrt), self._planes, self._weights, execute=self._execute)
 
     @property
     def pushed(self) -> Array:
@@ -99,7 +107,7 @@ class Laws:
         ends = []
         for sign in (1, -1):
             moved = {name: self._planes[name] + sign * step * v for name, v in self._direction.items()}
-            ends.append(interpret(self._program, self._planes | moved))
+            ends.append(self._execute(self._program, self._planes | moved))
         return {name: (ends[0][name] - ends[1][name]) / (2 * step) for name in self._weights}
 
     def check(self, tolerance: float = 1e-12, by_differences: float = 1e-7) -> None:

@@ -77,9 +77,10 @@ class Taste:
 
     tame: bool = False
     kinks: bool = True  # of a tame program
+    run: bool = False  # one loop at the top, which samples leave one by one, and no sum
 
 
-WILD, TAME, SMOOTH = Taste(), Taste(tame=True), Taste(tame=True, kinks=False)
+WILD, TAME, SMOOTH, RUN = Taste(), Taste(tame=True), Taste(tame=True, kinks=False), Taste(run=True)
 
 
 class _Writer:
@@ -128,12 +129,16 @@ class _Writer:
                 self._left -= 1
                 self._statement(depth)
 
+    def more(self, size: int) -> None:
+        self._left = size
+        self.block(0)
+
     def _statement(self, depth: int) -> None:
         kind = self.number(11)
         if kind == 0 and depth < 3:
             self._if(depth)
-        elif kind == 1 and depth < 2:
-            self._loop(depth)
+        elif kind == 1 and depth < 2 and (depth > 0 or not self._taste.run):
+            self.loop(depth)
         elif kind <= 3:
             self.add(self._integer(self.pick((I32, U32))))
         elif kind == 4:
@@ -199,7 +204,7 @@ class _Writer:
         for result in self.b.if_(condition, *regions):
             self.add(result)
 
-    def _loop(self, depth: int) -> None:
+    def loop(self, depth: int) -> None:
         types = [self.pick((REAL, REAL, I32, BOOL)) for _ in range(1 + self.number(2))]
         starts = [self.value(t) for t in types]
         limit, start = self._limit(), self.b.const(True, BOOL) if self.number(1) else self.value(BOOL)
@@ -208,7 +213,8 @@ class _Writer:
             for param in params:
                 self.add(param)
             self.block(depth + 1)
-            again = self.value(BOOL) if self.number(1) else self.b.const(True, BOOL)
+            leaves = self.number(1) or (depth == 0 and self._taste.run)
+            again = self._bool() if leaves else self.b.const(True, BOOL)
             yields = (again, *(self.value(t) for t in types))
         for result in self.b.loop(limit, start, starts, Region(params, tuple(body), yields)):
             self.add(result)
@@ -234,10 +240,14 @@ def random_program(seed: int, size: int, taste: Taste) -> Program:
     writer = _Writer(seed, size, taste)
     inputs = _inputs(writer)
     writer.block(0)
-    places = [Place("s", 0), *(Place("out", k) for k in range(OUTPUTS)), Place("total", 0)]
-    outputs = [(place, writer.value(REAL)) for place in places]
-    outputs += [(Place("k", 0), writer.value(I32)), (Place("b", 0), writer.value(BOOL))]
-    return verify(Program("k", _ARGUMENTS, inputs, tuple(writer.b.body), tuple(outputs)))
+    if taste.run:
+        writer.loop(0)
+        writer.more(size // 3)
+    arguments = tuple(a for a in _ARGUMENTS if not taste.run or a.role is not Role.SUM)
+    kinds = {a.name: a for a in arguments if a.role in (Role.MUTABLE, Role.SUM)}
+    places = [Place(a.name, k) for a in kinds.values() for k in range(a.size)]
+    outputs = tuple((place, writer.value(kinds[place.argument].type)) for place in places)
+    return verify(Program("k", arguments, inputs, tuple(writer.b.body), outputs))
 
 
 def programs(taste: Taste = WILD) -> st.SearchStrategy[Program]:
