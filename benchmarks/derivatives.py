@@ -1,6 +1,6 @@
 """What a derivative costs to run and to compile: the vjp of a Runge-Kutta step, and a kernel of 300 lines.
 
-CPU time of one thread. Each compilation is a process of its own, with an empty cache; it begins with reading the source.
+CPU time of one thread. Each compilation is a process of its own with an empty cache; the source is read first.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -38,7 +38,7 @@ class Times:
 
 
 def interleaved(
-    works: dict[str, Work], rounds: int = 101, seconds: float = 0.002, clock: Clock = time.perf_counter
+    works: Mapping[str, Work], rounds: int = 101, seconds: float = 0.002, clock: Clock = time.perf_counter
 ) -> dict[str, Times]:
     """Time each work in turn, `rounds` times, each time calling it for about `seconds`."""
     counts = {name: _calls(work, seconds, clock) for name, work in works.items()}
@@ -86,7 +86,7 @@ def shown(seconds: float) -> str:
     return f"{seconds / 1e-9:.3g} ns"
 
 
-def table(title: str, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """Print rows of text, columns aligned."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     print(f"\n{title}")

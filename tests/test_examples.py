@@ -33,7 +33,9 @@ def test_hare_lynx_finds_the_published_fit_and_draws_it(tmp_path):
     ]
     for _, found, published in table:
         assert float(found) == pytest.approx(float(published), rel=0.05)  # a mode beside the mean of a posterior
-    assert "WRONG" not in printed
+    checked = re.findall(r"^(.{14}) +-?[\d.]+ +-?[\d.]+ +([\d.e-]+)$", printed, re.M)
+    assert [name for name, _ in checked] == [name for name, *_ in table]
+    assert all(float(apart) < 1e-6 for _, apart in checked)
     assert (tmp_path / "new" / "folder" / "hare_lynx.png").read_bytes().startswith(b"\x89PNG")
 
 

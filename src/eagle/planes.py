@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice, pairwise
 from typing import Any
 
@@ -34,14 +35,14 @@ class Layout:
     groups: tuple[int, ...] = (0,)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)  # no slots: what is asked of a plane again and again is kept
 class Plane:
     """An array in an argument's place. For a param: a one-value array of its own."""
 
     argument: Argument
     array: Array
 
-    @property
+    @cached_property
     def by_component(self) -> Array:
         """The array with its sample axis last, whatever the user's is."""
         return samples_to_end(self.argument, self.array)
@@ -54,7 +55,7 @@ class Plane:
     def samples(self) -> int:
         return int(self.array.shape[0 if self.argument.samples_first else -1])
 
-    @property
+    @cached_property
     def layout(self) -> Layout:
         a = self.by_component
         if self.argument.role not in PER_SAMPLE:
@@ -68,7 +69,7 @@ class Plane:
         even = rows == 1 or row == columns * column
         return Layout(sample, column, (0,) if even else tuple(row * k for k in range(rows)))
 
-    @property
+    @cached_property
     def packed(self) -> bool:
         """Whether a compiled kernel can work on it in place: its samples lie next to each other, its components
         are evenly spaced, all aligned. Other planes are copied block by block."""
@@ -78,7 +79,7 @@ class Plane:
         layout = self.layout
         return len(layout.groups) == 1 and layout.sample == a.itemsize
 
-    @property
+    @cached_property
     def key(self) -> tuple[object, ...]:
         """Equal for two planes of the same memory seen the same way; an empty array is like no other."""
         a = self.by_component

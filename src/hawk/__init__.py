@@ -23,5 +23,6 @@ from .language import (
 
 __all__ = [
     "Bool", "Int32", "Kernel", "KernelError", "Matrix", "Mutable", "Param", "Scalar", "Table", "Terminated", "UInt32",
-    "Vector", "artifact", "bounded", "build", "custom_derivative", "diff", "kernel", "load", "math", "samples_first", "samples_last",
+    "Vector", "artifact", "bounded", "build", "custom_derivative", "diff", "kernel", "load", "math", "samples_first",
+    "samples_last",
 ]  # fmt: skip

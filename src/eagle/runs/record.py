@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, final
 
 from ..diff.base import Record
@@ -88,5 +89,6 @@ class RunRecord(Record):
     def reverse(self, seeds: Mapping[str, object], vjps: Mapping[str, object] | None, strict: bool) -> Gradients:
         from .reverse import reverse_run
 
-        self.check_current()
-        return reverse_run(self, seeds, vjps)
+        with self.runner.reading() if self._inputs is None else nullcontext():
+            self.check_current()
+            return reverse_run(self, seeds, vjps)

@@ -22,7 +22,8 @@ class Result:
     Attributes: ``state``, the state planes by name; ``steps``, the steps each sample took (int32);
     ``finished``, whether its stop rule held (bool); ``status``, a `Status` a sample; ``t_stop``, the time at
     which each stopped (None if the kernel names no time plane); ``record``, for `eagle.diff.reverse` (None
-    unless recorded). The arrays are the run's own planes: the next run writes them again.
+    unless recorded). A plane that has one of these names is found in ``state`` only. The arrays are the run's
+    own planes: the next run writes them again.
     """
 
     def __init__(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import final
@@ -23,6 +24,7 @@ from .progress import progress_bar
 from .record import RunRecord
 from .result import Result
 from .step import check_names, run_plan, step_plan
+from .turn import Turn
 
 _SLICE = 0.2  # seconds a native call should take, so that Ctrl-C and progress come through
 _FIRST_SLICE = 200_000  # sample-steps, before it is known how long one takes
@@ -105,7 +107,9 @@ class Runner:
         self.planes: Mapping[str, Array] = MappingProxyType(
             self._arrays | {k: _read_only(self._arrays[k]) for k in self._uniforms}
         )
-        self._turn = _Turn(plan.name)
+        self._turn = Turn(plan.name)
+        self._inputs_turn = threading.Lock()
+        self._readers = 0  # reverses that read the inputs
         self._underway = False
         self._reached = 0
         self.generation = 0
@@ -237,12 +241,26 @@ class Runner:
 
     def _set_start(self, values: Mapping[str, object]) -> None:
         new = {name: self._checked(name, value) for name, value in values.items()}
+        with self._inputs_turn:
+            if not self.inputs.keys().isdisjoint(new):
+                if self._readers:
+                    raise Busy(f"a reverse is reading the inputs of {self.plan.name}; set them when that is done")
+                self._record = None
+            for name, array in new.items():
+                self._arrays[name][...] = array
         self._given = self._given | {k: v for k, v in new.items() if k in self._given}
         self._uniforms = self._uniforms | {k: v for k, v in new.items() if k in self._uniforms}
-        for name, array in new.items():
-            self._arrays[name][...] = array
-            if name not in self._given and name not in self._uniforms:
-                self._record = None  # an input of it has changed
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Hold the inputs still while a reverse reads them."""
+        with self._inputs_turn:
+            self._readers += 1
+        try:
+            yield
+        finally:
+            with self._inputs_turn:
+                self._readers -= 1
 
     def _checked(self, name: str, value: object) -> Array:
         """A value for an argument, as an array of its own."""
@@ -366,23 +384,6 @@ def _read_only(array: Array) -> Array:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-class _Turn:
-    """The right to run: one thread at a time; Busy, with no wait, for any other."""
-
-    __slots__ = ("_lock", "_name")
-
-    def __init__(self, name: str) -> None:
-        self._lock = threading.Lock()
-        self._name = name
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
-            raise Busy(f"another thread is running this run of {self._name}")
-
-    def __exit__(self, *why: object) -> None:
-        self._lock.release()
 
 
 def _samples(plan: Plan, given: Mapping[str, object]) -> int:

@@ -1,7 +1,7 @@
 """Compiled objects on disk, found by the hash of everything that shapes them.
 
 A file is written whole to a temporary name and moved into place, so another process sees all of it or
-nothing. It begins with a checksum; a damaged or truncated file is as good as none.
+nothing. It begins with a checksum of its key and code; a damaged, truncated or misplaced file is as good as none.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ObjectCache:
             return None
         head = len(_MAGIC) + 32
         code = content[head:]
-        intact = content[: len(_MAGIC)] == _MAGIC and content[len(_MAGIC) : head] == hashlib.sha256(code).digest()
+        intact = content[: len(_MAGIC)] == _MAGIC and content[len(_MAGIC) : head] == _checksum(key, code)
         return code if intact else None
 
     def store(self, key: str, code: bytes) -> None:
@@ -50,10 +50,14 @@ class ObjectCache:
             return
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(_MAGIC + hashlib.sha256(code).digest() + code)
+                file.write(_MAGIC + _checksum(key, code) + code)
             os.replace(name, self._folder / f"{key}.o")
         except OSError:
             Path(name).unlink(missing_ok=True)
+
+
+def _checksum(key: str, code: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + code).digest()
 
 
 def default_folder() -> Path:

@@ -1,7 +1,7 @@
 """The closed list of operations, with the type rule and meaning of each.
 
-Every interpretation is a table keyed by these names: `interpret.NUMPY` (what an op means),
-`diff.partials.PARTIALS` (how it varies), `codegen.lower.LOWER` (how lanes compute it). A test holds each
+Every interpretation is a table keyed by these names: `real_ops.REAL_OPS` and `interpret.INTEGERS` (what an op
+means), `diff.partials.PARTIALS` (how it varies), `codegen.integers.INTEGERS` (how lanes compute it). A test holds each
 table to this list, or to that table's explicit list of exceptions. `if`, `loop` and `custom` have regions and are
 handled by name in each interpretation; everything else is scalar.
 """

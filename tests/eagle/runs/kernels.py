@@ -236,3 +236,19 @@ def grow_fast(dt: Param, a: Scalar, q: Scalar, done: Terminated, t: Mutable[Scal
 @hawk.kernel
 def windowed(window: Param, x: Mutable[Scalar]):
     x = x + window
+
+
+@hawk.kernel(time="t", time_step="dt")
+def climb(dt: Param, wind: Table["i":8], top: Scalar, done: Terminated, x: Mutable[Scalar], h: Mutable[Scalar],
+          t: Mutable[Scalar]):  # fmt: skip
+    """An event after a step with a table and a loop that ends by its data."""
+    w = wind.at(i=hm.int32(hm.floor(hm.fmod(hm.abs(x), 8.0))))
+    s = 0.0
+    for n in range(30):
+        s = s + hm.exp(-0.1 * n) * w
+        if s > 3.0:
+            break
+    x = x + dt * w
+    h = h + dt * (1.0 + 0.1 * s)
+    t = t + dt
+    done = h > top

@@ -101,7 +101,7 @@ def test_refusals() -> None:
         eagle.simulation([], max_steps=3, **planes())
     with pytest.raises(ArgumentError, match="found int"):
         eagle.simulation([push, 3], max_steps=3, **planes())  # type: ignore[list-item]
+    plans = [Plan(push, "float64"), Plan(drift, "float32")]
     with pytest.raises(ArgumentError, match="one mode"):
-        plans = [Plan(push, "float64"), Plan(drift, "float32")]
         eagle.until_done(plans, max_steps=3, **planes())
     assert k.pendulum.name == "pendulum"

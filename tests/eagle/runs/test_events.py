@@ -416,6 +416,23 @@ def test_float32() -> None:
     close(grads["y"], 1 / (9.8 * time), 3e-6)
 
 
+def test_a_step_with_a_table_and_a_loop() -> None:
+    """Against differences."""
+    n = 50
+    planes = {"dt": 0.05, "wind": np.linspace(0.2, 1.5, 8), "top": np.linspace(1, 4, n), "h": np.zeros(n),
+              "x": np.linspace(0.0123, 3.0457, n), "t": np.zeros(n)}  # fmt: skip
+    grads = reversed_(refined(k.climb, planes), t=1.0)
+    along = np.linspace(-1, 1, 8)
+
+    def by(name: str, direction: np.ndarray) -> np.ndarray:
+        ends = [refined(k.climb, planes | {name: planes[name] + s * 1e-6 * direction}) for s in (1, -1)]
+        return (ends[0].runner.t_stop - ends[1].runner.t_stop) / 2e-6
+
+    close(by("wind", along).sum(), (grads["wind"] * along).sum(), 1e-7)
+    close(by("top", np.ones(n)), grads["top"], 1e-8)
+    assert abs((grads["wind"] * along).sum()) > 1
+
+
 # derivatives of derivatives, forward mode
 
 

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -400,6 +401,28 @@ def test_a_run_belongs_to_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch) 
         go_on.set()
         thread.join()
     same_bits(everything(sim.result), everything(ran(k.pendulum, pendulums(5))))
+
+
+def test_inputs_are_not_set_while_a_reverse_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start values and params are: the record has copies of them. A kept record has copies of all."""
+    sim = simulation(k.pendulum, pendulums(5), record=True)
+    record = sim.run().record
+    whole = eagle.runs.reverse.reverse_run
+
+    def meanwhile(*arguments: Any) -> Any:
+        sim.runner.set_start({"c": 1.0, "x": np.zeros(5)})
+        set_input = partial(sim.runner.set_start, {"t_final": np.full(5, 0.3)})
+        if arguments[0] is record:
+            refused(set_input, Busy, "a reverse is reading the inputs of pendulum; set them when that is done")
+        else:
+            set_input()
+        return whole(*arguments)
+
+    kept = record.keep()
+    first = list(eagle.diff.reverse(record, SEEDS).values())
+    monkeypatch.setattr("eagle.runs.reverse.reverse_run", meanwhile)
+    same_bits(eagle.diff.reverse(record, SEEDS).values(), first)
+    same_bits(eagle.diff.reverse(kept, SEEDS).values(), first)
 
 
 def interrupted() -> None:

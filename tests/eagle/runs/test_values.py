@@ -241,7 +241,9 @@ def test_a_simulation_is_given_another_start() -> None:
     changed = {"x": other["x"], "t_final": other["t_final"], "c": 0.5}
     same_bits(everything(sim.run(**changed)), everything(ran(k.pendulum, planes | changed)))
     same_bits(everything(sim.run()), everything(ran(k.pendulum, planes | changed)))
-    sim.run(x=sim.planes["v"], v=sim.planes["x"])  # read before any is written
+    x, v = sim.planes["x"].copy(), sim.planes["v"].copy()
+    swapped = sim.run(x=sim.planes["v"], v=sim.planes["x"])  # read before any is written
+    same_bits(everything(swapped), everything(ran(k.pendulum, planes | changed | {"x": v, "v": x})))
 
 
 def test_a_runner_goes_on_from_its_planes_and_a_reset_brings_back_the_start() -> None:

@@ -46,7 +46,5 @@ def test_params_are_inputs_that_derivatives_share():
 
 @pytest.mark.parametrize("wrong", [3, lambda x: x, None])
 def test_only_kernels(wrong):
-    with pytest.raises(
-        TypeError, match=r"param_planes takes a kernel, found .*decorate the function"
-    ):
+    with pytest.raises(TypeError, match=r"param_planes takes a kernel, found .*decorate the function"):
         param_planes(wrong)

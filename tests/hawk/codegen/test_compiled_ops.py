@@ -4,7 +4,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hawktest.build import Kit, one_of_each
+from hawktest.build import one_of_each
 from hawktest.compiled import WIDTHS, assert_compiled_as_interpreted
 from hawktest.samples import mixed, special_values
 

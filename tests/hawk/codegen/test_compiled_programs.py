@@ -1,5 +1,6 @@
 """Compiled programs give the interpreter's bits: ranges and tails, memory, structure, random programs."""
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from hawktest.build import Kit
@@ -212,7 +213,11 @@ def test_a_division_by_zero_in_the_side_not_taken_and_an_index_out_of_range_do_n
         y = b("add", b("div", b.const(1.0, Type.F64), x), b.table("t", at, Type.F64))
     (y,) = b.if_(b("gt", x, b.const(1.0, Type.F64)), Region((), tuple(body), (y,)), Region((), (), (x,)))
     kit.write("y", y)
-    planes = {"x": [0.0, 0.5, 2.0, 0.0, 4.0, 0.0, 0.0, 0.0], "at": [9**9, -5, 0, 2**31 - 1, 1, 0, 0, 0], "t": [1.0, 2, 3]}
+    planes = {
+        "x": [0.0, 0.5, 2.0, 0.0, 4.0, 0.0, 0.0, 0.0],
+        "at": [9**9, -5, 0, 2**31 - 1, 1, 0, 0, 0],
+        "t": [1.0, 2, 3],
+    }
     assert_compiled_as_interpreted(kit.program(), planes, WIDTHS)
     np.testing.assert_array_equal(interpret(kit.program(), planes)["y"], [0, 0.5, 1.5, 0, 2.25, 0, 0, 0])
 
@@ -246,6 +251,16 @@ def test_loops_of_every_kind(uniform, breaks):
 
 
 # random programs
+
+
+@given(programs(TAME), programs(RUN))
+@settings(max_examples=25)
+def test_what_is_emitted_is_valid_llvm(program, run):
+    """LLVM does not check what it is given, and ends the process over some of it."""
+    kernel = Kernel("k", Traced(program))
+    for settled in (prepare(program, Type.F32), prepare(run, Type.F64), vjp(kernel).program(Type.F64)):
+        for width in (1, 8):
+            llvm.parse_assembly(emit_launch(settled, "entry", width).text("nounwind")).verify()
 
 
 @given(programs())

@@ -377,7 +377,7 @@ def test_both_sides_of_a_choice_that_read_one_argument():
 
 def test_a_safe_normalise_of_the_zero_vector_among_others():
     @kernel
-    def k(v: Vector[2], at: Int32, t: Table["row":3]) -> Scalar:  # noqa: F821
+    def k(v: Vector[2], at: Int32, t: Table["row":3]) -> Scalar:
         n = hm.norm(v)
         unit = v / n + t.at(at) if n > 0 else 0.0 * v
         return unit[0] + 2 * unit[1]

@@ -10,7 +10,7 @@ from hawktest.derivatives import gradients, run
 import eagle
 import hawk
 from eagle.testing import GradientMismatch, check_grads
-from hawk import Int32, KernelError, Mutable, Param, Scalar, Table, Vector
+from hawk import Int32, KernelError, Mutable, Param, Scalar, Table, Terminated, Vector
 from hawk import math as hm
 from hawk.diff import jvp, vjp
 from hawk.ir.interpret import interpret
@@ -245,6 +245,48 @@ def test_in_a_recorded_graph():
     graph.add(step.bind(x=y, e=e, y=z), name="second")
     graph.build(record=True)
     check_grads(graph, quiet=True)
+
+
+@hawk.custom_derivative
+def implicit(y, dt, k):
+    """The z with z = y - dt k z**3, by Newton's method."""
+    z = y
+    while abs(z + dt * k * z**3 - y) > 1e-14:
+        z = z - (z + dt * k * z**3 - y) / (1 + 3 * dt * k * z * z)
+    return z
+
+
+@implicit.partials
+def implicit_partials(y, dt, k, z):
+    slope = 1 / (1 + 3 * dt * k * z * z)
+    return slope, -k * z**3 * slope, -dt * z**3 * slope
+
+
+@hawk.kernel(time="t", time_step="dt")
+def decay(y: Mutable[Scalar], t: Mutable[Scalar], k: Param, dt: Param, low: Terminated):
+    y = implicit(y, dt, k)
+    t = t + dt
+    low = y < 0.5
+
+
+@pytest.mark.parametrize("events", ["step", "refine"])
+def test_in_a_run_to_an_event(events):
+    def run(k=1.5, shift=0.0, **options):
+        state = {"y": np.linspace(0.6, 2, 5) + shift, "t": np.zeros(5)}
+        return eagle.simulate(decay, **state, k=k, dt=0.05, max_steps=400, events=events, record=True, **options)
+
+    def total(**changed):
+        result = run(**changed)
+        return result.y.sum() + 2 * result.t.sum()
+
+    seeds, h = {"y": np.ones(5), "t": np.full(5, 2.0)}, 1e-6
+    grads = eagle.diff.reverse(run().record, seeds)
+    assert grads["k"] == pytest.approx((total(k=1.5 + h) - total(k=1.5 - h)) / (2 * h), rel=1e-7)
+    assert grads["y"].sum() == pytest.approx((total(shift=h) - total(shift=-h)) / (2 * h), rel=1e-7)
+    for window in (1, 7, "full"):
+        again = eagle.diff.reverse(run(window=window).record, seeds)
+        assert again["k"] == grads["k"]
+        np.testing.assert_array_equal(again["y"], grads["y"])
 
 
 def test_the_region_sees_nothing_outside():

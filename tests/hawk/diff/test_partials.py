@@ -39,7 +39,9 @@ class Case:
     absolute: bool = False  # errors relative to 1, where the slope is a difference of numbers near 1
 
 
-def one_argument(function: Callable[..., mpmath.mpf], *points: float, loss: float = 1.0, absolute: bool = False) -> Case:
+def one_argument(
+    function: Callable[..., mpmath.mpf], *points: float, loss: float = 1.0, absolute: bool = False
+) -> Case:
     return Case(function, (points,), loss, absolute)
 
 
@@ -183,7 +185,9 @@ def second() -> dict[int, tuple[dict[str, Array], dict[str, Array]]]:
     for k in range(3):
         tangents = {forward.named(name): plane for name, plane in along(k).items()}
         adjoints = {reverse.named(name): plane for name, plane in SEEDS.items()}
-        over = run(vjp(Kernel("f", forward), wrt()), planes() | tangents, {forward.named(op): SEEDS[op] for op in CASES})
+        over = run(
+            vjp(Kernel("f", forward), wrt()), planes() | tangents, {forward.named(op): SEEDS[op] for op in CASES}
+        )
         under = run(jvp(Kernel("r", reverse), wrt()), planes() | adjoints, along(k))
         out[k] = over, {name: under[reverse.named(name)] for name in wrt()}
     return out

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hawk.codegen.compile import host_compiler
+from hawk.codegen.compile import Entry, host_compiler
 from hawk.codegen.frame import BLOCK, slots, tape_bytes
 from hawk.ir.interpret import Array, interpret
 from hawk.ir.program import PER_SAMPLE, Argument, Program, Role
@@ -19,7 +19,9 @@ class _Address(ctypes.Structure):
     _fields_ = [("base", ctypes.c_void_p), ("stride", ctypes.c_int64)]
 
 
-def launch(program: Program, planes: Mapping[str, ArrayLike], width: int, first: int = 0) -> dict[str, Array]:
+def launch(
+    program: Program, planes: Mapping[str, ArrayLike], width: int, first: int = 0, entry: Entry | None = None
+) -> dict[str, Array]:
     """What the launch entry writes, `width` lanes at a time; SUM outputs are those of one block.
 
     Planes have the shapes `interpret` takes. Every written plane gets room for a few more samples, which must
@@ -40,7 +42,7 @@ def launch(program: Program, planes: Mapping[str, ArrayLike], width: int, first:
     if program.tapes:
         used.append(scratch)
     addresses = (_Address * len(used))(*(_Address(plane.ctypes.data, plane.strides[0]) for plane in used))
-    entry = host_compiler().launch_entry(program, width=width)
+    entry = entry or host_compiler().launch_entry(program, width=width)
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(entry.address)
     call(ctypes.addressof(addresses), count, first)
     assert (scratch[-GUARD:] == 0x5A).all(), "written beyond the tapes"

@@ -43,7 +43,9 @@ def run(
     return {back[name]: plane for name, plane in written.items() if name in back}
 
 
-def gradients(kernel: Kernel, planes: Planes, wrt: tuple[str, ...] | None = None, **seeds: ArrayLike) -> dict[str, Array]:
+def gradients(
+    kernel: Kernel, planes: Planes, wrt: tuple[str, ...] | None = None, **seeds: ArrayLike
+) -> dict[str, Array]:
     """The adjoints of the inputs, sample by sample (also of a param); every seed not given is 0."""
     return run(vjp(kernel, wrt), planes, seeds)
 
@@ -57,15 +59,6 @@ def _shape(a: Argument, count: int) -> tuple[int, ...]:
     return (*a.shape, count) if a.role in PER_SAMPLE else a.shape
 
 
-def _dot(left: Mapping[str, Array], right: Mapping[str, Array], count: int) -> Array:
-    """Over the components of every argument, sample by sample."""
-    total = np.zeros(count)
-    for name in left:
-        a, b = (x[..., None] if x.ndim == 0 or x.shape[-1] != count else x for x in (left[name], right[name]))
-        total = total + (a * b).reshape(-1, count).sum(axis=0)
-    return total
-
-
 class Laws:
     """A kernel at some planes, along one direction of its inputs and one of its outputs.
 
@@ -74,7 +67,12 @@ class Laws:
     """
 
     def __init__(
-        self, kernel: Kernel, planes: Planes, wrt: tuple[str, ...] | None = None, execute: Execute = interpret, seed: int = 11
+        self,
+        kernel: Kernel,
+        planes: Planes,
+        wrt: tuple[str, ...] | None = None,
+        execute: Execute = interpret,
+        seed: int = 11,
     ) -> None:
         self._program = kernel.program()
         self._planes = {name: np.asarray(plane) for name, plane in planes.items()}
@@ -95,12 +93,21 @@ class Laws:
     @property
     def pushed(self) -> Array:
         """<u, J v>, sample by sample."""
-        return _dot(self.tangents, self._weights, self._count)
+        return self._dot(self.tangents, self._weights)
 
     @property
     def pulled(self) -> Array:
         """<J^T u, v>, sample by sample."""
-        return _dot(self.adjoints, self._direction, self._count)
+        return self._dot(self.adjoints, self._direction)
+
+    def _dot(self, left: Mapping[str, Array], right: Mapping[str, Array]) -> Array:
+        """Over the components of every argument; what is one for all samples is the same for each."""
+        total = np.zeros(self._count)
+        for name in left:
+            components = len(self._program.argument(name).shape)
+            a, b = (x if x.ndim > components else x[..., None] for x in (left[name], right[name]))
+            total = total + (a * b).reshape(-1, self._count).sum(axis=0)
+        return total
 
     def differences(self, step: float = 1e-6) -> dict[str, Array]:
         """Of each output along the direction, central."""
@@ -120,7 +127,9 @@ class Laws:
 def _close(got: Array, expected: Array, tolerance: float, what: str) -> None:
     scale = np.maximum(1.0, np.abs(expected))
     wrong = ~(np.abs(got - expected) <= tolerance * scale)
-    assert not wrong.any(), f"{what}: {got[wrong][0]!r} and {expected[wrong][0]!r} in {wrong.sum()} of {wrong.size} places"
+    assert not wrong.any(), (
+        f"{what}: {got[wrong][0]!r} and {expected[wrong][0]!r} in {wrong.sum()} of {wrong.size} places"
+    )
 
 
 def slopes(kernel: Kernel, real: Type = Type.F64, **planes: ArrayLike) -> dict[str, Array]:

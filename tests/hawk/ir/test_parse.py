@@ -1,7 +1,5 @@
 """The text of a program reads back as the same program."""
 
-# ruff: noqa: F821 - a table's axes are names
-
 import math
 
 import numpy as np

@@ -34,7 +34,20 @@ def constant(number: float | int, type: Type, real: Type) -> object:
 @REALS
 @pytest.mark.parametrize(
     "number",
-    [0.1, math.pi, 1e-45, 5e-324, 1e300, 1.0 + 2.0**-24, 2**40, 2**24 + 1, 2**53 + 1, 2**60 + 2**36 + 1, -(2**62) + 1, 3],
+    [
+        0.1,
+        math.pi,
+        1e-45,
+        5e-324,
+        1e300,
+        1.0 + 2.0**-24,
+        2**40,
+        2**24 + 1,
+        2**53 + 1,
+        2**60 + 2**36 + 1,
+        -(2**62) + 1,
+        3,
+    ],
     ids=repr,
 )
 def test_a_real_constant_is_rounded_once(real, number):
