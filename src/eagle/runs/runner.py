@@ -191,7 +191,7 @@ class Runner:
                 active = np.count_nonzero(self._active())
                 show(self.samples - int(active))
                 if not active:
-                    self._reached = last
+                    break
                 chunk = max(1, int(chunk * min(8.0, _SLICE / max(spent, 1e-6))))
 
     def _step_to(self, target: int) -> None:

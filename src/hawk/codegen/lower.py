@@ -158,7 +158,9 @@ class Lowering:
         row = self.scalars.get(instr.args[0])
         element = stored(tape.type)
         if row is not None:
-            start = self.f.value("i64", f"mul {self._inside(self._single[64], row, capacity)}, {row_bytes(tape, self.width)}")
+            start = self.f.value(
+                "i64", f"mul {self._inside(self._single[64], row, capacity)}, {row_bytes(tape, self.width)}"
+            )
             where = self.f.value("ptr", f"getelementptr i8, {base}, {start}")
             if instr.op == "store":
                 self.f.line(f"store {to_stored(m, self.lane(instr.args[1]), tape.type)}, {where}, align 4")

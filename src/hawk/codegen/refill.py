@@ -52,10 +52,9 @@ class _Refill(Frame):
     def run(self) -> Function:
         f = self.f
         self.prologue()
-        if self.width == 1:
-            self._idle_lanes = 1
-        else:
-            self._idle_lanes = max(1, self.width // 4)
+        # What completes a sample is worth waiting for company if it is long: the search for an event, say.
+        is_long = any(i.op == "loop" or i.regions for i in self._after)
+        self._idle_lanes = self.width if is_long else max(1, self.width // 4)
         kept = self._kept()
         carried = [p.type for p in self._region.params[1:]]
         self._types = [Type.I64, Type.BOOL, Type.BOOL, Type.I32, *carried, *(v.type for v in kept)]

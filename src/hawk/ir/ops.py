@@ -131,7 +131,12 @@ _TABLE = (
     # local memory of one sample
     ("load", 1, _given, "element `index` (I32) of the tape named by `attr`, the index clamped into it"),
     ("store", 2, _given, "sets element `index` of the tape named by `attr`; no result"),
-    ("most", 1, _integer, "the largest x, and 0, of the samples computed together that take part; no result may depend on it"),
+    (
+        "most",
+        1,
+        _integer,
+        "the largest x, and 0, of the samples computed together; no result may depend on it",
+    ),
     ("sample", 0, _given, "the index of this sample in the batch, I64"),
     # structure
     ("if", 1, _given, "region 0 if the condition holds, else region 1; the results are its yields"),

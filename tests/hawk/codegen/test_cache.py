@@ -166,7 +166,8 @@ def test_another_process_with_another_hash_seed_finds_the_same_objects(tmp_path)
         "            c = c * a + t.at(2)\n"
         "    return a + b + c\n"
         "\n"
-        "kernels = [model, Kernel('r', vjp(model)), Kernel('f', jvp(model)), Kernel('fr', jvp(Kernel('r', vjp(model))))]\n"
+        "reverse = Kernel('reverse', vjp(model))\n"
+        "kernels = [model, reverse, Kernel('forward', jvp(model)), Kernel('both', jvp(reverse))]\n"
     )
     script = (
         "from hawk.codegen.compile import Compiler, host_compiler\n"

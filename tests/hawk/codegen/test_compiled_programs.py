@@ -240,8 +240,9 @@ def test_loops_of_every_kind(uniform, breaks):
         k_new = b("add", k, inner_trips)
         again = b("lt", new, b.const(1.5, Type.F64)) if breaks else b.const(True, Type.BOOL)
     region = Region(params, tuple(body), (again, new, k_new, flag))
-    trips, a_out, k_out, flag_out = b.loop(limit, b("gt", x, b.const(-1.0, Type.F64)) if breaks else b.const(True, Type.BOOL),
-                                           [x, b.const(-2, Type.I32), b("lt", x, b.const(1.0, Type.F64))], region)  # fmt: skip
+    begins = b("gt", x, b.const(-1.0, Type.F64)) if breaks else b.const(True, Type.BOOL)
+    starts = [x, b.const(-2, Type.I32), b("lt", x, b.const(1.0, Type.F64))]
+    trips, a_out, k_out, flag_out = b.loop(limit, begins, starts, region)
     for name, value in (("trips", trips), ("a", a_out), ("k", k_out), ("flag", flag_out)):
         kit.write(name, value)
     program = kit.program()

@@ -304,9 +304,8 @@ def where_reciprocal(x: Scalar) -> Scalar:
 
 @kernel
 def if_root(x: Scalar) -> Scalar:
-    if x < 1:
-        y = x
-    else:
+    y = x
+    if x >= 1:
         y = hm.sqrt(x)
     return y
 

@@ -34,8 +34,8 @@ class Kit:
         self._outputs.append((Place(name, 0), value))
 
     def program(self, tapes: Sequence[Tape] = (), **changes: object) -> Program:
-        made = Program(self._name, tuple(self._arguments), tuple(self._inputs), tuple(self.b.body), tuple(self._outputs),
-                       tapes=tuple(tapes))  # fmt: skip
+        inputs, outputs = tuple(self._inputs), tuple(self._outputs)
+        made = Program(self._name, tuple(self._arguments), inputs, tuple(self.b.body), outputs, tapes=tuple(tapes))
         return made.with_(**changes)
 
 

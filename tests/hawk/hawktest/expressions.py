@@ -1,7 +1,8 @@
 """Programs of one expression, to and from text: ``add(mul(x, y), 1.0)``.
 
 Arguments by name: ``x y z w`` are reals, ``i j`` i32, ``u v`` u32, ``c d`` bools. Numbers are constants: floats are
-reals, ints i32, bools bools. ``and_``, ``or_`` and ``not_`` are the ops that Python has words for; ``i64(i)`` is a cast.
+reals, ints i32, bools bools. ``and_``, ``or_`` and ``not_`` are the ops that Python has words for, and ``i64(i)`` is
+a cast.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,8 @@
 """Random programs: straight lines, ifs and loops over reals, integers and bools.
 
-All have the same arguments: ``x y`` reals and ``s`` a Mutable real, ``p`` a param, ``i`` an i32, ``u`` a u32, ``flag`` a
-bool, ``tab`` a table; they write the vector ``out``, ``s``, the integer ``k``, the bool ``b`` and the sum ``total``.
+All have the same arguments: ``x y`` reals and ``s`` a Mutable real, ``p`` a param, ``i`` an i32, ``u`` a u32,
+``flag`` a bool, ``tab`` a table; they write the vector ``out``, ``s``, the integer ``k``, the bool ``b`` and the sum
+``total``.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -49,9 +49,12 @@ class _Sweep:
         for instr in reversed(body):
             if not self._acts(instr) and live.isdisjoint(instr.results):
                 continue
-            new = self._if(instr, live) if instr.op == "if" else self._loop(instr, live) if instr.op == "loop" else instr
-            live.update(new.args)
-            kept.append(new)
+            if instr.op == "if":
+                instr = self._if(instr, live)
+            elif instr.op == "loop":
+                instr = self._loop(instr, live)
+            live.update(instr.args)
+            kept.append(instr)
         return tuple(reversed(kept))
 
     def _pruned(self, region: Region, params: tuple[Value, ...], yields: Iterable[Value], live: set[Value]) -> Region:

@@ -21,7 +21,7 @@ class _Places(Rewriter):
     def __init__(self, program: Program) -> None:
         super().__init__()
         self._sizes = {a.name: a.size for a in program.arguments}
-        self._known = {place: value for place, value in program.inputs}
+        self._known = dict(program.inputs)
         self._constants: dict[Value, int] = {}
         self.found: dict[Place, Value] = {}
 

@@ -99,9 +99,7 @@ class _Simplify(Rewriter):
             better = rule(self, instr, args) if rule is not None else None
             if better is not None:
                 return better
-        return self._emit(
-            Instr(op, args, (Value(type),), instr.attr, span=instr.span, frozen=instr.frozen)
-        )
+        return self._emit(Instr(op, args, (Value(type),), instr.attr, span=instr.span, frozen=instr.frozen))
 
     def make(self, like: Instr, op: str, *args: Value) -> Value:
         """A new instruction in place of `like`, with the type of its first argument."""
