@@ -7,7 +7,8 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
-from ..ir.program import Instr, Program, Role, Value
+from ..ir.ops import ELEMENTARY
+from ..ir.program import Instr, Program, Role, Value, walk
 from ..ir.types import Type
 
 
@@ -46,12 +47,15 @@ def machine(target: Target) -> llvm.TargetMachine:
 def lanes(program: Program, target: Target) -> int:
     """How many samples to compute at once.
 
-    Two vectors a value hide latency best while the registers last; a kernel with many values alive at once
-    does better with one.
+    Two vectors a value hide latency best while the registers last, and four in a kernel of few values without
+    elementary functions, which need registers of their own; one where many values are alive at once.
     """
     element = 64 if any(_is_double(v) for v in _values(program)) else 32
     one = max(1, target.vector_bits // element)
-    return 2 * one if pressure(program) * 2 <= target.registers else one
+    alive = pressure(program)
+    if alive * 4 <= target.registers and not any(i.op in ELEMENTARY for i in walk(program.body)):
+        return 4 * one
+    return 2 * one if alive * 2 <= target.registers else one
 
 
 def _is_double(value: Value) -> bool:
