@@ -8,5 +8,16 @@ from .plan import auto as deploy
 from .runs import Status, resume, simulate, simulation, until_done
 
 __all__ = [
-    "Busy", "Graph", "Status", "deploy", "diff", "errors", "exec", "plan", "resume", "simulate", "simulation", "until_done",
-]  # fmt: skip
+    "Busy",
+    "Graph",
+    "Status",
+    "deploy",
+    "diff",
+    "errors",
+    "exec",
+    "plan",
+    "resume",
+    "simulate",
+    "simulation",
+    "until_done",
+]

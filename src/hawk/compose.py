@@ -68,9 +68,11 @@ def _merged(programs: Sequence[Program]) -> tuple[Argument, ...]:
             known = found.setdefault(a.name, a)
             if known == a:
                 continue
-            if (known.shape, known.type, known.samples_first) != (a.shape, a.type, a.samples_first) or not _agree(known, a):
+            if (known.shape, known.type, known.samples_first) != (a.shape, a.type, a.samples_first) or not _agree(
+                known, a
+            ):
                 raise ValueError(
-                    f"{program.name} declares {a.name} as {a.role.value} {a.shape} {a.type.value}, and a step before it "
+                    f"{program.name} declares {a.name} as {a.role.value} {a.shape} {a.type.value}, a step before it "
                     f"as {known.role.value} {known.shape} {known.type.value}; steps of one run agree on their planes"
                 )
             found[a.name] = replace(known, role=known.role if known.role in _WRITTEN else a.role)

@@ -43,7 +43,7 @@ class Kernel:
         name: str,
         definition: Definition | Kernel,
         function: Callable[..., Any] | None = None,
-        stepping: Stepping = Stepping(),  # noqa: B008 - frozen
+        stepping: Stepping = Stepping(),
     ) -> None:
         if isinstance(definition, Kernel):
             function, stepping, definition = definition.__wrapped__, definition.stepping, definition.definition

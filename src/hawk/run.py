@@ -102,9 +102,7 @@ def run_program(
     return Program(name, arguments, tuple(loop.inputs.items()), tuple(b.body), tuple(outputs))
 
 
-def inline(
-    b: Builder, step: Program, inputs: Mapping[Place, Value]
-) -> tuple[dict[Place, Value], dict[Value, Value]]:
+def inline(b: Builder, step: Program, inputs: Mapping[Place, Value]) -> tuple[dict[Place, Value], dict[Value, Value]]:
     """Emit the ops of a step, as they are, on other inputs: its outputs by place, and the values it made."""
     env = {value: inputs[place] for place, value in step.inputs}
     b.body += [_renamed(instr, env) for instr in step.body]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from ..elementary.lanes import Lanes, Numbers
 from .text import Function, Operand, hex_double
-
 
 Index = int  # `int` in the class is an operation
 

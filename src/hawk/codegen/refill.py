@@ -67,7 +67,9 @@ class _Refill(Frame):
         names = [Operand(v.type, f"%{f.fresh('r')}") for v in empty]
         following = Operand("i64", f"%{f.fresh('next')}")
         count = 4 + len(carried)
-        self._finish(names[0], names[1], names[2], names[3], names[4:count], dict(zip(kept, names[count:], strict=True)))
+        self._finish(
+            names[0], names[1], names[2], names[3], names[4:count], dict(zip(kept, names[count:], strict=True))
+        )
         filled, ahead = self._fill(following, names, kept, len(carried))
         refilled = f.block
         f.branch(self.m.any(filled[2]), "step", "none")
@@ -195,10 +197,7 @@ class _Refill(Frame):
                 continue
             where = self.at(self.pointers[place.argument, place.component, False], following, value.type)
             element = stored(value.type)
-            if self.width == 1:
-                raw = self._load_if(fresh, element, where)
-            else:
-                raw = self._expanded(element, where, fresh)
+            raw = self._load_if(fresh, element, where) if self.width == 1 else self._expanded(element, where, fresh)
             self.lower.lanes[value] = from_stored(self.m, raw, value.type)
 
     def _load_if(self, fresh: Operand, element: str, where: Operand) -> Operand:

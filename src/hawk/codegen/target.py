@@ -11,6 +11,8 @@ from ..ir.ops import ELEMENTARY
 from ..ir.program import Instr, Program, Role, Value, walk
 from ..ir.types import Type
 
+_SHORT = 400  # instructions: longer programs take one vector a value if they are short of registers
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -47,15 +49,17 @@ def machine(target: Target) -> llvm.TargetMachine:
 def lanes(program: Program, target: Target) -> int:
     """How many samples to compute at once.
 
-    Two vectors a value hide latency best while the registers last, and four in a kernel of few values without
-    elementary functions, which need registers of their own; one where many values are alive at once.
+    Two vectors a value hide latency, also where some of them must wait in memory; four in a kernel of few values
+    without elementary functions, which need registers of their own. One is enough where very many values are
+    alive at once, and for a long program, whose code would take twice as long to make.
     """
     element = 64 if any(_is_double(v) for v in _values(program)) else 32
     one = max(1, target.vector_bits // element)
     alive = pressure(program)
     if alive * 4 <= target.registers and not any(i.op in ELEMENTARY for i in walk(program.body)):
         return 4 * one
-    return 2 * one if alive * 2 <= target.registers else one
+    is_short = sum(1 for _ in walk(program.body)) <= _SHORT
+    return 2 * one if alive * 2 <= target.registers or (alive <= 2 * target.registers and is_short) else one
 
 
 def _is_double(value: Value) -> bool:

@@ -124,5 +124,12 @@ class Function:
 
     def text(self, attributes: str) -> str:
         tables = [f"{name} = private unnamed_addr constant {body}, align 64" for body, name in self.globals.items()]
-        parts = [*tables, self._head, *self._lines, "}", *sorted(self.declarations), f"attributes #0 = {{ {attributes} }}"]
+        parts = [
+            *tables,
+            self._head,
+            *self._lines,
+            "}",
+            *sorted(self.declarations),
+            f"attributes #0 = {{ {attributes} }}",
+        ]
         return "\n".join(parts) + "\n"

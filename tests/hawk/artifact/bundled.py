@@ -1,7 +1,5 @@
 """The kernels that the tests of bundles build."""
 
-# ruff: noqa: F821, F841 - kernels assign to their outputs, and a table's axes are names
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,6 +1,6 @@
 """if, conditional expressions, and/or/not, comparisons: what each path leaves in each name."""
 
-# ruff: noqa: F841, SIM108 - kernels assign to their outputs
+# ruff: noqa: SIM108 - kernels assign to their outputs
 
 import numpy as np
 import pytest
@@ -155,7 +155,7 @@ def test_a_condition_known_while_tracing_takes_one_side():
 
     def k(x: Scalar, y: Mutable[Scalar]):
         if flag:
-            y = missing(x)  # noqa: F821
+            y = missing(x)
         else:
             y = x
 

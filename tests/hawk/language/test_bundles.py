@@ -1,7 +1,5 @@
 """Vectors and matrices: values made of scalars, with operators, indices and small linear algebra."""
 
-# ruff: noqa: F821 - the axes of a table are strings, no names
-
 import numpy as np
 import pytest
 

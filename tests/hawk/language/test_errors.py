@@ -1,7 +1,5 @@
 """What the language refuses, in words: what was written, where, and what to write instead."""
 
-# ruff: noqa: F841 - kernels assign to their outputs
-
 import typing
 
 import pytest

@@ -1,7 +1,5 @@
 """for and while: unrolled or a loop of the IR, with break, continue, else and returns."""
 
-# ruff: noqa: F841 - kernels assign to their outputs
-
 import numpy as np
 import pytest
 

@@ -26,8 +26,6 @@ from hawk.language import (
     trace,
 )  # fmt: skip
 
-# ruff: noqa: F821, F841, UP037 - the axes of a table are strings, no names; kernels assign to their outputs
-
 
 def test_every_role_shape_and_type():
     rows = 2  # known only here: the annotations below are strings

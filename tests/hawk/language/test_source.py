@@ -1,7 +1,5 @@
 """Where a kernel's source comes from, and what is said where there is none."""
 
-# ruff: noqa: F841 - kernels assign to their outputs
-
 import contextlib
 import functools
 import importlib.util

@@ -1,6 +1,6 @@
 """Arithmetic on traced numbers is Python's: promotion, literals, //, %, **, casts."""
 
-# ruff: noqa: C417, F841 - kernels assign to their outputs
+# ruff: noqa: C417 - kernels assign to their outputs
 
 import numpy as np
 import pytest
