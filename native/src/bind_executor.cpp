@@ -1,6 +1,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "bindings.hpp"
 #include "buffer.hpp"
 #include "eagle/executor.hpp"
+#include "lock.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -18,22 +20,16 @@ namespace {
 // Lets other Python threads run while the work is long, and looks for Ctrl-C.
 class GilWatch final : public team::Watch {
 public:
-    ~GilWatch() override {
-        if (released_ != nullptr) PyEval_RestoreThread(released_);
-    }
     void begins() override {
-        if (released_ == nullptr) released_ = PyEval_SaveThread();
+        if (!unlocked_) unlocked_.emplace();
     }
     bool cancelled() override {
         begins();
-        PyEval_RestoreThread(released_);
-        const bool raised = PyErr_CheckSignals() != 0;
-        released_ = PyEval_SaveThread();
-        return raised;
+        return unlocked_->locked([] { return PyErr_CheckSignals() != 0; });
     }
 
 private:
-    PyThreadState* released_ = nullptr;
+    std::optional<Unlocked> unlocked_;
 };
 
 // An executor and the Python objects that its externals lie in.
@@ -184,7 +180,7 @@ void bindExecutor(nb::module_& module) {
 
     nb::class_<Runner>(
         module, "Executor",
-        "Steps over the samples of a batch, run block by block on an OpenMP team.\n\n"
+        "Steps over the samples of a batch, run block by block by a team of threads.\n\n"
         "Building a step raises ValueError for what cannot be run, and RuntimeError during a run.")
         .def(nb::init<std::int64_t, int, std::int64_t>(), "samples"_a, "externals"_a = 0, nb::kw_only(),
              "part_blocks"_a = 0,

@@ -4,6 +4,7 @@
 #include "bindings.hpp"
 #include "buffer.hpp"
 #include "eagle/sum.hpp"
+#include "lock.hpp"
 
 namespace nb = nanobind;
 
@@ -21,7 +22,7 @@ double reduceAs(const Py_buffer& view, T (*reduce)(const T*, std::int64_t, std::
     const std::int64_t n = view.shape[0];
     const std::int64_t stride = view.strides[0] / static_cast<std::int64_t>(sizeof(T));
     if (n < kLong) return reduce(samples, n, stride);
-    const nb::gil_scoped_release released;
+    const Unlocked unlocked;
     return reduce(samples, n, stride);
 }
 

@@ -22,12 +22,13 @@ static void square(const Address* addresses, std::int64_t count, std::int64_t) {
 
 static Slot plane(int external) { return {Where::Plane, external, 0, 8, 0}; }
 
-static void squaresAndTheirSum(std::int64_t n) {
+static void squaresAndTheirSum(std::int64_t n, std::int64_t pass_blocks) {
     std::vector<double> x(static_cast<std::size_t>(n)), y(x.size()), expected;
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = 1.0 / static_cast<double>(i + 1);
     for (double value : x) expected.push_back(value * value);
     double total = -1;
     Executor executor(n);
+    executor.passes(pass_blocks);
     for (void* address :
          {static_cast<void*>(x.data()), static_cast<void*>(y.data()), static_cast<void*>(&total)})
         executor.setExternal(executor.addExternal(), address);
@@ -63,7 +64,11 @@ static void anExceptionEndsTheRunAndTheTurn() {
 }
 
 int main() {
-    for (std::int64_t n : {0, 1, 256, 257, 1'000'000}) squaresAndTheirSum(n);
+    for (int threads : {1, 2, 3, 8}) {
+        team::setSize(threads);
+        for (std::int64_t n : {0, 1, 256, 257, 1'000'000})
+            for (std::int64_t pass_blocks : {0, 1, 100}) squaresAndTheirSum(n, pass_blocks);
+    }
     oneTurnAtATime();
     anExceptionEndsTheRunAndTheTurn();
     return failures();

@@ -155,6 +155,7 @@ public:
     // Runs the steps once. Call it during a turn; `run` takes one itself.
     Outcome execute(team::Watch& watch) {
         const auto start = team::Clock::now();
+        worth_help_ = start - ended_ < kAwake ? kWorthHelp : kWorthWaking;
         if (samples_ > 0) {
             if (!isBrief()) watch.begins();
             resolve();
@@ -165,7 +166,8 @@ public:
         } else {
             finishSums(kNone);
         }
-        last_run_ = team::Clock::now() - start;
+        ended_ = team::Clock::now();
+        last_run_ = ended_ - start;
         return Outcome::Done;
     }
 
@@ -214,9 +216,11 @@ private:
         int segment = kNone;  // that of its call
     };
 
-    static constexpr Duration kBrief = std::chrono::microseconds(20);       // not worth releasing a lock
-    static constexpr Duration kWorthATeam = std::chrono::microseconds(20);  // starting one takes a few
-    static constexpr Duration kTiming = std::chrono::microseconds(2);       // to know what a block takes
+    static constexpr Duration kBrief = std::chrono::microseconds(20);         // not worth releasing a lock
+    static constexpr Duration kWorthHelp = std::chrono::microseconds(20);     // of helpers who are awake
+    static constexpr Duration kWorthWaking = std::chrono::microseconds(100);  // helpers
+    static constexpr Duration kAwake = std::chrono::microseconds(50);         // the time that helpers stay so
+    static constexpr Duration kTiming = std::chrono::microseconds(2);         // to know what a block takes
     static constexpr Duration kChunk = std::chrono::microseconds(20);
     static constexpr std::int64_t kStrip = 8;
     static constexpr std::int64_t kTimed = 16;  // units between two looks at the clock, at most
@@ -346,20 +350,22 @@ private:
         return true;
     }
 
-    // Some units of a segment; false when cancelled. The first ones run here and are timed: a team is worth
-    // its start only when enough work is left.
+    // Some units of a segment; false when cancelled. The first ones run here and are timed: help is worth its
+    // cost only when enough work is left.
     bool passUnits(int segment, std::int64_t first, std::int64_t units, team::Watch& watch) {
         reserveFrames(1);
         std::int64_t done = first;
         const auto start = units - first > 1 ? team::Clock::now() : team::Clock::time_point();
         for (;;) {
-            const std::int64_t next = std::min(done + std::clamp(done - first, std::int64_t{1}, kTimed), units);
+            const std::int64_t count = std::clamp<std::int64_t>(done - first, 1, kTimed);
+            const std::int64_t next = std::min(done + count, units);
             runUnits(segment, frame(0), done, next);
             done = next;
             if (done == units) return true;
             const Duration spent = team::Clock::now() - start;
             const std::int64_t left = units - done;
-            if (spent < kTiming || spent / (done - first) * left <= kWorthATeam) continue;
+            if (spent < kTiming || spent / (done - first) * left <= worth_help_) continue;
+            worth_help_ = kWorthHelp;
             watch.begins();
             const int threads = static_cast<int>(std::min<std::int64_t>(team::size(), left));
             reserveFrames(threads);
@@ -437,6 +443,8 @@ private:
     std::vector<std::unique_ptr<Frame>> frames_;  // by thread
     std::atomic<bool> running_{false};
     Duration last_run_ = Duration::max();  // unknown: taken to be long
+    team::Clock::time_point ended_;        // the last run
+    Duration worth_help_ = kWorthWaking;   // in this run, by whether helpers are likely to be awake
 };
 
 }  // namespace eagle

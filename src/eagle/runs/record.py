@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, final
 
 from ..diff.base import Record
@@ -80,6 +80,13 @@ class RunRecord(Record):
             "reverse it after later runs"
         )
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Hold what the record reads still, and know that it is what the run read."""
+        with self.runner.reading() if self._inputs is None else nullcontext():
+            self.check_current()
+            yield
+
     def check_differentiable(self) -> None:
         """Raise EventError if the event of a sample has no derivative."""
         fault = self.runner.without_derivative(self.runner.plan.name, self.status)
@@ -89,6 +96,5 @@ class RunRecord(Record):
     def reverse(self, seeds: Mapping[str, object], vjps: Mapping[str, object] | None, strict: bool) -> Gradients:
         from .reverse import reverse_run
 
-        with self.runner.reading() if self._inputs is None else nullcontext():
-            self.check_current()
+        with self.reading():
             return reverse_run(self, seeds, vjps)

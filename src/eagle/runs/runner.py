@@ -97,6 +97,7 @@ class Runner:
         bound |= {a.name: Plane(a, own[a.name]) for a in self.run_plan.program.arguments if a.name not in bound}
         self.bound = Bound(self.run_plan, bound)
         self._arrays = {a.name: self.bound.planes[a.name].array for a in arguments}
+        self._refuse_inputs_on_state()
         self.state = MappingProxyType({a.name: self._arrays[a.name] for a in arguments if a.role is Role.MUTABLE})
         self.finished = np.zeros(samples, np.bool_) if done is None else self._arrays[done]
         self._started = dict(self.state) if done is None else {**self.state, done: self.finished}
@@ -115,6 +116,18 @@ class Runner:
         self.generation = 0
         self._record: RunRecord | None = None
         self._result: Result | None = None
+
+    def _refuse_inputs_on_state(self) -> None:
+        """A run writes its state again and again: an input on the same memory would not stay what it was."""
+        roles = {a.name: a.role for a in self.plan.program.arguments}
+        state = [k for k, role in roles.items() if role in (Role.MUTABLE, Role.TERMINATED)]
+        for name in (k for k, role in roles.items() if role in (Role.SAMPLE, Role.TABLE)):
+            for other in state:
+                if np.shares_memory(self._arrays[name], self._arrays[other]):
+                    raise PlaneError(
+                        f"{self.plan.name}: {name} is read at every step and shares memory with {other}, which the run "
+                        f"writes; pass a copy as {name}, or read {other} in the kernel instead"
+                    )
 
     @property
     def samples(self) -> int:
@@ -271,6 +284,11 @@ class Runner:
         if argument.role is Role.PARAM:
             return param_value(where, argument, value)
         array, own = np.array(value), self._arrays[name]
+        if isinstance(value, np.ndarray) and name in self._given and np.shares_memory(value, own):
+            raise PlaneError(
+                f"{where}: the array given is the plane that the run steps, so it holds the end of the last run, not a "
+                "start; pass a copy of the start, or leave it out to begin where the simulation began"
+            )
         if array.shape != own.shape or not np.can_cast(array.dtype, own.dtype, "same_kind"):
             raise PlaneError(f"{where} is {own.dtype} of shape {own.shape}, found {array.dtype} of shape {array.shape}")
         if not own.flags.writeable:
@@ -295,8 +313,13 @@ class Runner:
     def standing(self) -> tuple[dict[str, int], dict[str, Array]]:
         """Where the run stands: how far it is, and every array that it needs to go on."""
         how_far = {"generation": self.generation, "reached": self._reached, "underway": int(self._underway)}
+        how_far |= {"has result": int(self._result is not None), "has record": int(self._record is not None)}
         arrays = {f"plane {k}": a for k, a in self._arrays.items()}
         arrays |= {f"given {k}": a for k, a in self._given.items()} | {f"start {k}": a for k, a in self._start.items()}
+        if (record := self._record) is not None:
+            arrays |= {f"record start {k}": a for k, a in record.start.items()}
+            arrays |= {f"record uniform {k}": a for k, a in record.uniforms.items()}
+            arrays |= {"record steps": record.steps, "record status": record.status}
         return how_far, arrays | {"steps": self.steps, "status": self._status, "rule": self.event_rule}
 
     def take_up(self, how_far: Mapping[str, int], arrays: Mapping[str, Array]) -> None:
@@ -306,8 +329,13 @@ class Runner:
         self._start = {k: arrays[f"start {k}"] for k in self._start}
         self.generation, self._reached = how_far["generation"], how_far["reached"]
         self._underway = bool(how_far["underway"])
-        if self.generation and not self._underway:
-            self._end()
+        if how_far["has record"]:
+            uniforms = {k: arrays[f"record uniform {k}"] for k in self._uniforms}
+            start = {k: arrays[f"record start {k}"] for k in self._start}
+            steps, status = arrays["record steps"], arrays["record status"]
+            self._record = RunRecord(self, self.generation, start, uniforms, steps, status)
+        if how_far["has result"]:
+            self._result = self._outcome(self.event_status, self._record)
 
     # what came of it
 
@@ -321,7 +349,7 @@ class Runner:
             raise EventError(
                 f"{name}: {without.size} of {self.samples} samples have no event, the first is sample {first}: "
                 f"{Status(int(statuses[first])).message}. Pass on_no_event='zero' to let their stop times have "
-                "derivative zero, or raise max_steps"
+                f"derivative zero{', or raise max_steps' if statuses[first] == Status.MAX_STEPS else ''}"
             )
 
     def without_derivative(self, name: str, statuses: Array) -> str:

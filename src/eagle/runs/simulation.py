@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
+import numpy as np
+
 import hawk
+from hawk.ir.program import Role
 
 from ..errors import ArgumentError
 from ..plan import Plan
@@ -13,6 +16,7 @@ from ..planes import Array
 from .record import RunRecord
 from .result import Result
 from .runner import Runner, until_done
+from .step import step_plan
 
 
 def simulation(
@@ -31,14 +35,14 @@ def simulation(
 ) -> Simulation:
     """Build a run of a kernel from its start planes; ``run()`` it as often as you like.
 
-    Options and planes are those of `until_done`, with kernels in place of plans. The planes are stepped in
-    place.
+    Options and planes are those of `until_done`, with kernels in place of plans. The planes are worked on in
+    place: the state is stepped in the arrays given, and what the step only reads is read from them at each run.
     """
     kernels = list(kernel) if isinstance(kernel, (list, tuple)) else [kernel]
+    plan = step_plan([_plan(k, mode) for k in kernels], None if until is None else _plan(until, mode))
     runner = until_done(
-        [_plan(k, mode) for k in kernels],
+        plan,
         max_steps=max_steps,
-        until=None if until is None else _plan(until, mode),
         record=record,
         window=window,
         memory_budget=memory_budget,
@@ -62,8 +66,13 @@ def _plan(kernel: object, mode: str) -> Plan:
 
 
 def simulate(kernel: hawk.Kernel | Sequence[hawk.Kernel], *, max_steps: int, **options: Any) -> Result:
-    """Run a kernel once, from the planes given, and return the result. Arguments as in `simulation`."""
-    return simulation(kernel, max_steps=max_steps, **options).run()
+    """Run a kernel once and return the result. Arguments as in `simulation`, but the start is left as it is: the
+    state is stepped in copies, which the result holds."""
+    kernels = list(kernel) if isinstance(kernel, (list, tuple)) else [kernel]
+    programs = [k.program(options.get("mode", "float64")) for k in kernels if isinstance(k, hawk.Kernel)]
+    stepped = {a.name for p in programs for a in p.arguments if a.role in (Role.MUTABLE, Role.TERMINATED)}
+    copies = {k: v.copy() for k, v in options.items() if k in stepped and isinstance(v, np.ndarray)}
+    return simulation(kernel, max_steps=max_steps, **(options | copies)).run()
 
 
 @final
@@ -78,7 +87,7 @@ class Simulation:
 
     def run(self, **start: object) -> Result:
         """Put the planes back to the start, then run to the end. A start value given here, or an input, or a
-        value of a Param, is the simulation's from now on.
+        value of a Param, is the simulation's from now on; inputs are written into the arrays first given.
 
         Raises ArgumentError for a name that is no argument of the kernel, PlaneError for a value of another
         shape or kind, and errors as in `Runner.run`.

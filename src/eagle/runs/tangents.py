@@ -36,6 +36,11 @@ def forward(run: Run, tangents: Mapping[str, object]) -> Mapping[str, Array]:
     SeedError for a tangent by its name, EventError for a sample whose event has no derivative.
     """
     record = _record(run)
+    with record.reading():
+        return _forward(record, tangents)
+
+
+def _forward(record: RunRecord, tangents: Mapping[str, object]) -> Mapping[str, Array]:
     runner = record.runner
     given = _checked_tangents(runner, tangents)
     names = tuple(given)
@@ -57,6 +62,13 @@ def hvp(run: Run, seeds: Mapping[str, object], tangents: Mapping[str, object]) -
     Errors as in `forward` and `reverse`.
     """
     record = _record(run)
+    with record.reading():
+        return _hvp(record, seeds, tangents)
+
+
+def _hvp(
+    record: RunRecord, seeds: Mapping[str, object], tangents: Mapping[str, object]
+) -> Mapping[str, Array]:
     runner = record.runner
     cotangents = checked_seeds(runner, seeds)
     given = _checked_tangents(runner, tangents)
@@ -77,7 +89,6 @@ def _record(run: Run) -> RunRecord:
         run = run.record
     if not isinstance(run, RunRecord):
         raise ArgumentError(f"expected a recorded run or its record, found {type(run).__name__}")
-    run.check_current()
     run.check_differentiable()
     return run
 

@@ -19,7 +19,7 @@ from .launch import emit_launch
 from .target import Target, host, lanes, machine
 
 # Raise when emitted code changes for the same IR: old objects must not be found.
-GENERATION = "5"
+GENERATION = "6"
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,7 +189,7 @@ class _Refill(Frame):
             return self.f.value("i64", f"zext {mask} to i64")
         bits = self.f.value(f"i{self.width}", f"bitcast {mask} to i{self.width}")
         count = self.f.call(bits.type, f"llvm.ctpop.{bits.type}", [bits])
-        return self.f.value("i64", f"zext {count} to i64")
+        return count if self.width == 64 else self.f.value("i64", f"zext {count} to i64")
 
     def _load(self, following: Operand, fresh: Operand) -> None:
         for place, value in self.program.inputs:

@@ -12,7 +12,7 @@ def active_values(body: tuple[Instr, ...], seeds: Iterable[Value], tables: froze
     """Every real value that depends on `seeds` or on an element of `tables` by differentiable ops."""
     active = {value for value in seeds if value.type.is_real}
     memory = set(tables)
-    while True:  # what a tape holds may reach a load that stands before the store, in an outer loop
+    while True:  # what a loop carries, or a tape holds, may reach what stands before it
         before = len(active), len(memory)
         _block(body, active, memory)
         if (len(active), len(memory)) == before:
@@ -44,14 +44,10 @@ def _join(results: tuple[Value, ...], regions: tuple[Region, ...], active: set[V
 
 
 def _loop(instr: Instr, active: set[Value], memory: set[str]) -> None:
-    """Carried values feed each other: repeat until nothing is added."""
+    """Carried values feed each other: `active_values` repeats until nothing is added."""
     (region,) = instr.regions
     carried = list(zip(region.params[1:], instr.args[2:], region.yields[1:], instr.results[1:], strict=True))
     active.update(param for param, start, _, _ in carried if start in active)
-    while True:
-        before = len(active)
-        _block(region.body, active, memory)
-        active.update(param for param, _, following, _ in carried if following in active)
-        if len(active) == before:
-            break
+    _block(region.body, active, memory)
+    active.update(param for param, _, following, _ in carried if following in active)
     active.update(result for param, _, _, result in carried if param in active)

@@ -225,7 +225,9 @@ def _vjp(derivative: Vjp, program: Program) -> Program:
     b = Builder()
     sizes = {p: Value(Type.I32) for p in (derivative.schedule.params if derivative.schedule else ())}
     active = active_values(program.body, varied, scattered)
-    engine = Reverse(program.name, b, active, tables, derivative.schedule, sizes)
+    loops = [i for i in program.body if i.op == "loop"]  # a run's own stands last: a stop rule may come before
+    scheduled = loops[-1] if derivative.schedule is not None else None
+    engine = Reverse(program.name, b, active, tables, derivative.schedule, scheduled, sizes)
     inputs = _clone_inputs(program, engine.env)
     inputs += [(Place(name, 0), value) for name, value in sizes.items()]
     engine.primal(program.body)

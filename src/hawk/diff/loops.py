@@ -12,8 +12,10 @@ rows; a sample with fewer trips sits out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from ..ir.program import Instr, Region, Value
@@ -87,7 +89,7 @@ def primal_loop(engine: Reverse, instr: Instr) -> None:
     engine.env.update(zip(region.params, params, strict=True))
     with b.block() as body:
         _keep(engine, names[0], params[0], stride, params[1:])
-        engine.primal_within(region.body)
+        engine.primal(region.body)
     yields = tuple(engine.env[y] for y in region.yields)
     b.span, b.frozen = instr.span, instr.frozen
     new = b.loop(limit, again, [engine.env[a] for a in instr.args[2:]], Region(params, tuple(body), yields))
@@ -96,10 +98,21 @@ def primal_loop(engine: Reverse, instr: Instr) -> None:
 
 def transpose_loop(engine: Reverse, instr: Instr) -> None:
     """Emit the loop's reverse and give its adjoints to what it read."""
-    seeds = {k: engine.adjoints.pop(r).value for k, r in enumerate(instr.results[1:]) if r in engine.adjoints}
-    if not seeds and not engine.scatters(instr):
+    found = {k: engine.adjoints.pop(r) for k, r in enumerate(instr.results[1:]) if r in engine.adjoints}
+    if not found and not engine.scatters(instr):
         return
-    _LoopReverse(engine, instr).run(seeds)
+    seeds = {k: adjoint.value for k, adjoint in found.items()}
+    wheres = [adjoint.where for adjoint in found.values()]
+    if engine.scatters(instr) or any(where is None for where in wheres):
+        _LoopReverse(engine, instr).run(seeds)
+        return
+    # Nothing flows back outside these conditions: there the loop is not run back at all, whatever its slopes.
+    somewhere = reduce(lambda a, b: engine.b("or", a, b), [w for w in wheres if w is not None])
+    outer, engine.adjoints = engine.adjoints, {}
+    with engine.b.block() as body:
+        _LoopReverse(engine, instr).run(seeds)
+    inner, engine.adjoints = engine.adjoints, outer
+    engine.join(somewhere, [(body, inner), ([], {})])
 
 
 def _levels(engine: Reverse, instr: Instr, limit: Value) -> int:
@@ -123,8 +136,8 @@ def _int(engine: Reverse, number: int) -> Value:
 def _ceil_div(engine: Reverse, trips: Value) -> Value:
     """The stride that lets `trips` trips fit on one tape; at least 1."""
     b = engine.b
-    rounded = b("floordiv", b("add", trips, _int(engine, CAPACITY - 1)), _int(engine, CAPACITY))
-    return b("maximum", rounded, _int(engine, 1))
+    more = b("floordiv", b("sub", trips, _int(engine, 1)), _int(engine, CAPACITY))
+    return b("add", b("maximum", more, _int(engine, 0)), _int(engine, 1))
 
 
 def _keep(engine: Reverse, tapes: Sequence[str], trip: Value, stride: Value | None, state: Sequence[Value]) -> None:
@@ -163,10 +176,20 @@ class _LoopReverse:
         trips = engine.env[instr.results[0]]
         stride = self._tapes.stride(engine, engine.env[instr.args[0]])
         found = self._level(0, _int(engine, 0), trips, stride, state)
+        found = self._refused_beyond(trips, found)
         for k, adjoint in zip(self._varying, found, strict=False):
             engine.give(instr.args[2 + k], adjoint)
         for value, adjoint in zip(self._captured, found[len(self._varying) :], strict=True):
             engine.give(value, adjoint)
+
+    def _refused_beyond(self, trips: Value, adjoints: list[Value]) -> list[Value]:
+        """NaN instead of adjoints where a limit only known at launch let more trips run than tapes can hold."""
+        engine, b = self._engine, self._engine.b
+        limit = engine.env[self._instr.args[0]]
+        if self._tapes.schedule is not None or limit in engine.constants:
+            return adjoints
+        beyond = b("gt", trips, _int(engine, MOST_TRIPS))
+        return [b.select(beyond, b.const(math.nan, a.type), a) for a in adjoints]
 
     def _backwards(self, count: Value, state: list[Value], body_of: _Body) -> list[Value]:
         """A loop over slots count-1 ... 0; a sample with fewer passes its state on."""
@@ -190,7 +213,7 @@ class _LoopReverse:
         tapes = self._tapes.names[level]
         if stride is None:
             return self._backwards(length, state, lambda slot, s: self._step(tapes, slot, b("add", base, slot), s))
-        count = b("floordiv", b("add", length, b("sub", stride, _int(engine, 1))), stride)
+        count = b("add", b("floordiv", b("sub", length, _int(engine, 1)), stride), _int(engine, 1))
         last = level + 2 == len(self._tapes.names)
 
         def segment(slot: Value, state: list[Value]) -> list[Value]:
@@ -228,7 +251,7 @@ class _LoopReverse:
         engine, region = self._engine, self._region
         engine.env[region.params[0]] = trip
         engine.env.update(zip(region.params[1:], self._loaded(tapes, slot), strict=True))
-        engine.primal_within(region.body)
+        engine.primal(region.body)
         outer, engine.adjoints = engine.adjoints, {}
         for k, adjoint in zip(self._varying, state, strict=False):
             engine.give(region.yields[1 + k], adjoint)

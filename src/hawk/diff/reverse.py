@@ -34,7 +34,7 @@ class Reverse:
 
     `env` maps primal values to emitted ones, `adjoints` the active primal values to the adjoint gathered so
     far. `tables` maps a table to the table sum of its adjoint. `tapes` are those its loops were given.
-    A `schedule` is for the one loop at the top of a run; its params are looked up in `params`.
+    A `schedule` is for the loop `scheduled`, that of a run; its params are looked up in `params`.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class Reverse:
         active: set[Value],
         tables: dict[str, str],
         schedule: Schedule | None = None,
+        scheduled: Instr | None = None,
         params: dict[str, Value] | None = None,
     ) -> None:
         self.kernel = kernel
@@ -57,11 +58,11 @@ class Reverse:
         self.tapes_of: dict[Instr, LoopTapes] = {}
         self._schedule = schedule
         self._params = params or {}
-        self._depth = 0
+        self._scheduled = scheduled
 
     def schedule_of(self, loop: Instr) -> Schedule | None:
-        """The schedule of a loop: the run's for the one at the top, none for those inside a step."""
-        return self._schedule if self._depth == 0 else None
+        """The schedule of a loop: the run's for its own, none for those of a step."""
+        return self._schedule if loop is self._scheduled else None
 
     def param(self, name: str) -> Value:
         return self._params[name]
@@ -92,12 +93,6 @@ class Reverse:
         """Whether a loop is transposed, so that its trips have to be kept."""
         varies = any(r in self.active for r in loop.results)
         return varies or self.schedule_of(loop) is not None or self.scatters(loop)
-
-    def primal_within(self, body: Sequence[Instr]) -> None:
-        """`primal` of the body of a loop."""
-        self._depth += 1
-        self.primal(body)
-        self._depth -= 1
 
     def replay(self, body: Sequence[Instr]) -> None:
         """Emit a primal body that is only run again to advance: nothing is kept for a reverse of it."""
@@ -224,9 +219,9 @@ class Reverse:
             found.append((body, {v: a for v, a in self.adjoints.items() if v not in inside}))
         self.adjoints = outer
         self.b.span = instr.span
-        self._join(self.env[instr.args[0]], found)
+        self.join(self.env[instr.args[0]], found)
 
-    def _join(self, condition: Value, sides: Sequence[tuple[list[Instr], dict[Value, Adjoint]]]) -> None:
+    def join(self, condition: Value, sides: Sequence[tuple[list[Instr], dict[Value, Adjoint]]]) -> None:
         """Give what the two sides of an `if` found for the values from outside."""
         gathered = [adjoints for _, adjoints in sides]
         values = list(dict.fromkeys(v for adjoints in gathered for v in adjoints))

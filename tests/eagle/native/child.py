@@ -7,13 +7,15 @@ import hashlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from eagle._native import Executor, Slot, ordered_sum, threads
+from eagle._native import Executor, Slot, ordered_sum, set_threads, threads
 
 from . import entries
 
@@ -51,7 +53,26 @@ def bits() -> None:
     print(threads(), *(product_and_sum(n) for n in (1, 300, 10_001, 1_000_003)))
 
 
-def team() -> None:
+def resized() -> None:
+    """One process with more and less threads, more than there are cores too."""
+    found = set()
+    for count in (1, 8, 2, 3, 1):
+        set_threads(count)
+        assert threads() == count
+        found.add(product_and_sum(100_003))
+    print(len(found))
+
+
+def how_many() -> None:
+    print(threads())
+
+
+def how_many_on_one_core() -> None:
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    print(threads())
+
+
+def meet() -> tuple[int, int, int]:
     """All threads meet inside a run: each waits in its first block until the others are in one."""
     meeting = threading.Barrier(threads(), timeout=60)
     met: set[int] = set()
@@ -69,7 +90,57 @@ def team() -> None:
     e = Executor(256 * 40 + 1, 0)
     e.call(ctypes.cast(callback, ctypes.c_void_p).value or 0, [])
     e.run()
-    print(len(met), len(calls), sum(calls))
+    return len(met), len(calls), sum(calls)
+
+
+def team() -> None:
+    print(*meet())
+
+
+def often() -> None:
+    """Many short runs in a row, each worth a team; none forgets or repeats a block."""
+    n = 256 * 100
+    x, y = np.arange(n, dtype=float), np.zeros(n)
+    add = entries.elementwise(2, "  %value = fadd double %x0, %x1")
+    e = Executor(n, 2)
+    e.set_external(0, x, False)
+    e.set_external(1, y, True)
+    for _ in range(20):
+        e.call(add.address, [plane(1), plane(0), plane(1)])
+    for _ in range(1000):
+        e.run()
+    print((y == 20_000 * x).all())
+
+
+def callers() -> None:
+    """Python threads that run executors of their own at the same time."""
+    start = threading.Barrier(6)
+
+    def work(_: int) -> set[str]:
+        start.wait(60)
+        return {product_and_sum(50_003) for _ in range(5)}
+
+    with ThreadPoolExecutor(6) as pool:
+        print(len(set().union(*pool.map(work, range(6)))))
+
+
+def asleep() -> None:
+    """Helpers that have nothing to do stop asking for work."""
+    meet()
+    while any(state != "S" for state in helper_states()):
+        time.sleep(0.001)
+    print(len(helper_states()))
+
+
+def helper_states() -> list[str]:
+    """The letters in which the system says what this process's helpers are doing."""
+    states = []
+    for task in os.listdir("/proc/self/task"):
+        with open(f"/proc/self/task/{task}/stat") as stat:
+            name, rest = stat.read().split("(")[1].split(")")
+        if name == "eagle":
+            states.append(rest.split()[0])
+    return states
 
 
 def lock() -> None:
@@ -84,28 +155,58 @@ def lock() -> None:
     print("released")
 
 
+class Minute:
+    """A run of a minute, or a short one with trips = 1."""
+
+    def __init__(self) -> None:
+        self.counts, self.trips = np.zeros(256 * 20_000), np.array([1_000_000])
+        self._slow = entries.slow()
+        self.executor = Executor(len(self.counts), 2)
+        self.executor.set_external(0, self.trips, True)
+        self.executor.set_external(1, self.counts, True)
+        self.executor.call(self._slow.address, [Slot.cell(0), plane(1)])
+
+    def run(self) -> None:
+        self.executor.run()
+
+    def done(self) -> int:
+        return int(np.count_nonzero(self.counts[::256]))
+
+
 def interrupt() -> None:
     """Ctrl-C in a run of a minute."""
-    counts, trips = np.zeros(256 * 20_000), np.array([1_000_000])
-    slow, first = entries.slow(), entries.first_of_block()
-    total = np.array([-1.0, -1.0])
-    e = Executor(len(counts), 3)
-    for index, array in enumerate((trips, counts, total)):
-        e.set_external(index, array, True)
-    e.call(slow.address, [Slot.cell(0), plane(1)])
+    minute, first, total = Minute(), entries.first_of_block(), np.array([-1.0, -1.0])
+    e = minute.executor
+    e.set_external(e.add_external(), total, True)
     e.call(first.address, [plane(1), Slot.sum(e.sum(2, 0, 2, True))])
     threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     try:
         e.run()
         print("ran to its end")
     except KeyboardInterrupt:
-        done = np.count_nonzero(counts[::256])
-        trips[0] = 1
+        done = minute.done()
+        minute.trips[0] = 1
         print("interrupted", 0 < done < e.blocks, *total, e.run())
 
 
+def leave() -> None:
+    """The interpreter ends while the helpers are there."""
+    meet()
+    print("left")
+    sys.exit(0)
+
+
+def leave_busy() -> None:
+    """The interpreter ends while another thread runs."""
+    minute = Minute()
+    threading.Thread(target=minute.run, daemon=True).start()
+    while minute.done() < 3:
+        time.sleep(0.001)
+    print("left")
+
+
 def in_child(queue: multiprocessing.Queue[tuple[int, str]]) -> None:
-    queue.put((threads(), product_and_sum(100_003)))
+    queue.put((meet()[0], product_and_sum(100_003)))
 
 
 def forked() -> tuple[int, str]:
@@ -115,15 +216,28 @@ def forked() -> tuple[int, str]:
     child.start()
     answer = queue.get(timeout=60)
     child.join(60)
+    assert child.exitcode == 0
     return answer
 
 
 def fork() -> None:
-    """Runs in a forked child, before and after this process had a team."""
+    """Runs in a forked child, before and after this process had a team, and while it uses it."""
     before = forked()
     expected = product_and_sum(100_003)
     after = forked()
-    print(before[0], after[0], threads(), {before[1], after[1], expected} == {expected})
+    minute = Minute()
+    threading.Thread(target=minute.run, daemon=True).start()
+    while minute.done() < 3:
+        time.sleep(0.001)
+    meanwhile = forked()
+    found = {before[1], after[1], meanwhile[1], expected}
+    print(before[0], after[0], meanwhile[0], len(found))
 
 
-PROGRAMS: dict[str, Callable[[], None]] = {f.__name__: f for f in (bits, team, lock, interrupt, fork)}
+PROGRAMS: dict[str, Callable[[], None]] = {
+    f.__name__: f
+    for f in (
+        bits, resized, how_many, how_many_on_one_core, team, often, callers, asleep, lock, interrupt, leave,
+        leave_busy, fork,
+    )
+}  # fmt: skip

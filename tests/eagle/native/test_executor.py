@@ -391,9 +391,7 @@ def test_a_running_executor_is_busy_and_cannot_be_changed() -> None:
     assert address is not None
     e = Executor(6, 1)
     e.call(address, [])
-    for _ in range(
-        2
-    ):  # the first run releases the interpreter's lock; the second, known to be brief, does not
+    for _ in range(2):  # the first run releases the interpreter's lock; the second, known to be brief, does not
         seen.clear()
         assert e.run()
         assert seen == [False, False, *["this executor is running: change it when the run is done"] * 3]

@@ -135,12 +135,12 @@ def test_planes_are_refused_by_name() -> None:
         ({"x": planes["v"]}, PlaneError, "pendulum: x and pendulum: v are written to the same array"),
     ):
         with pytest.raises(error, match=f"^{re.escape(message)}") as refusal:
-            eagle.simulate(k.pendulum, max_steps=3, **(planes | changed))
+            eagle.simulation(k.pendulum, max_steps=3, **(planes | changed))
         assert "_steps" not in str(refusal.value)
     with pytest.raises(ArgumentError, match=r"^pendulum: missing v; its planes are dt"):
         eagle.simulate(k.pendulum, max_steps=3, **{name: a for name, a in planes.items() if name != "v"})
     refused(
-        lambda: eagle.simulate(k.pendulum, max_steps=3, dt=0.1, c=1.0),
+        lambda: eagle.simulation(k.pendulum, max_steps=3, dt=0.1, c=1.0),
         PlaneError,
         "pendulum: no plane is given, so the number of samples is unknown",
     )
@@ -194,10 +194,10 @@ def test_a_param_is_set_by_name_alone() -> None:
 def test_a_read_only_input_cannot_be_set() -> None:
     planes = copied(pendulums(3))
     planes["t_final"].flags.writeable = False
-    sim = eagle.simulation(k.pendulum, max_steps=10, **planes)
-    sim.run()
+    run = eagle.until_done(plan(k.pendulum), max_steps=10, **planes)
+    run.run()
     refused(
-        lambda: sim.run(t_final=np.ones(3)),
+        lambda: run.set_start({"t_final": np.ones(3)}),
         PlaneError,
         "pendulum: t_final was given as a read-only array, so its values cannot be set; give a writable one",
     )
@@ -444,3 +444,25 @@ def interrupted() -> None:
 
 def test_ctrl_c_in_a_long_run() -> None:
     assert in_child(interrupted, 2) == ["interrupted"]
+
+
+def test_an_input_on_the_memory_of_the_state_is_refused() -> None:
+    x = np.ones(3)
+    with pytest.raises(PlaneError, match="decay: rate is read at every step and shares memory with x, which the run"):
+        eagle.simulation(k.decay, max_steps=3, dt=0.1, rate=x, x=x)
+
+
+def test_the_planes_of_a_run_are_no_start() -> None:
+    x = np.ones(3)
+    sim = eagle.simulation(k.decay, max_steps=3, dt=0.1, rate=np.ones(3), x=x)
+    first = sim.run().x.copy()
+    with pytest.raises(PlaneError, match="x: the array given is the plane that the run steps"):
+        sim.run(x=x)
+    assert sim.run(x=np.ones(3)).x.tolist() == first.tolist()
+
+
+def test_simulate_leaves_the_start_as_it_is() -> None:
+    x = np.ones(3)
+    ends = [eagle.simulate(k.decay, max_steps=3, dt=0.1, rate=np.ones(3), x=x).x for _ in range(2)]
+    assert x.tolist() == [1.0, 1.0, 1.0]
+    assert ends[0].tolist() == ends[1].tolist() != x.tolist()

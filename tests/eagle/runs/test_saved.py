@@ -111,3 +111,19 @@ def test_a_derived_kernel_cannot_be_saved(tmp_path: Path) -> None:
     with pytest.raises(SavedRunError, match="tangent cannot be saved"):
         run.save(tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_record_is_saved_as_it_is_and_no_other(tmp_path: Path) -> None:
+    run, seeds = runner(5, record=True), {"x": np.ones(5)}
+    run.run()
+    expected = eagle.diff.reverse(run.record, seeds)
+    run.reset()  # the planes are at the start again; the record is of the run that was
+    run.save(tmp_path / "run")
+    again = eagle.resume(tmp_path / "run")
+    same(eagle.diff.reverse(again.record, seeds)["c"], expected["c"])
+    with pytest.raises(eagle.errors.RecordError, match="there is no complete run"):
+        _ = again.result
+    run.set_start({"t_final": np.full(5, 0.2)})  # the record is void
+    run.save(tmp_path / "run")
+    with pytest.raises(eagle.errors.RecordError, match="there is no complete run to reverse"):
+        _ = eagle.resume(tmp_path / "run").record

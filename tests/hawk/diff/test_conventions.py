@@ -366,6 +366,38 @@ def test_a_side_computed_before_an_if_that_does_not_choose_it():
     np.testing.assert_allclose(found["x"], [0, 0, -np.exp(0.5) / 4], rtol=1e-15)
 
 
+def test_a_choice_within_a_choice_that_was_not_chosen():
+    @kernel
+    def k(x: Scalar) -> Scalar:
+        return hm.where(x > 1, hm.where(x < 5, 1 / x, hm.exp(x)), 3 * x)
+
+    assert_slopes(slopes(k, x=[0.0, 2.0, 6.0, 800.0]), x=[3, -0.25, np.exp(6.0), INF])
+
+
+def test_a_value_chosen_in_one_branch_and_used_as_it_is_in_the_other():
+    @kernel
+    def k(x: Scalar, f: Bool) -> Scalar:
+        y = 1 / x
+        if f:
+            z = hm.where(x > 1, y, 0.0)
+            out = 2 * z
+        else:
+            out = 3 * y
+        return out
+
+    found = slopes(k, x=[0.0, 2.0, 2.0, 0.5], f=[True, True, False, False])
+    assert_slopes(found, x=[0, -0.5, -0.75, -12])
+
+
+def test_a_value_chosen_once_and_used_as_it_is_once_more():
+    @kernel
+    def k(x: Scalar) -> Scalar:
+        y = 1 / x
+        return hm.where(x > 1, y, 0.0) + 3 * y
+
+    assert_slopes(slopes(k, x=[2.0, 0.5]), x=[-1, -12])
+
+
 def test_both_sides_of_a_choice_that_read_one_argument():
     @kernel
     def k(a: Scalar, t: Scalar, f: Bool) -> Scalar:

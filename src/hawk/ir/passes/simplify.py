@@ -47,7 +47,7 @@ class _Simplify(Rewriter):
             outer, self._known = self._known, [{}]
             self.keep(instr)
             self._known = outer
-        elif instr.op in ("scatter", "store", "load"):  # memory: what is read depends on when
+        elif instr.op in ("scatter", "store", "load", "most"):  # memory: what is read depends on when
             self.keep(instr)
         else:
             self.env[instr.result] = self._scalar(instr)
