@@ -7,7 +7,7 @@ from typing import final
 
 @final
 class HostTeam:
-    """The CPU: blocks of 256 samples dealt to an OpenMP team (``OMP_NUM_THREADS``), lanes within a block."""
+    """The CPU: blocks of 256 samples dealt to a team of threads (``OMP_NUM_THREADS``), lanes within a block."""
 
 
 TARGETS = {"host": HostTeam}

@@ -192,10 +192,10 @@ def test_what_a_record_holds_beside_the_planes() -> None:
 def test_records_say_what_they_are() -> None:
     c = chain()
     c.graph.launch()
-    assert repr(c.graph.record) == "<LiveRecord of generation 1, live, 0 bytes>"
+    assert repr(c.graph.record) == "<record of generation 1, live, 0 bytes>"
     kept = c.graph.record.keep()
-    assert repr(kept) == "<KeptRecord of generation 1, not live, 4,808 bytes>"
-    assert repr(c.graph.record) == "<LiveRecord of generation 1, not live, 0 bytes>"
+    assert repr(kept) == "<kept record of generation 1, not live, 4,808 bytes>"
+    assert repr(c.graph.record) == "<record of generation 1, not live, 0 bytes>"
 
 
 # overwritten planes are copied

@@ -15,6 +15,7 @@ class Record(ABC):
     """
 
     generation: int
+    called = "record"  # in its repr
 
     @property
     @abstractmethod
@@ -40,4 +41,4 @@ class Record(ABC):
 
     def __repr__(self) -> str:
         state = "live" if self.live else "not live"
-        return f"<{type(self).__name__} of generation {self.generation}, {state}, {self.nbytes:,} bytes>"
+        return f"<{self.called} of generation {self.generation}, {state}, {self.nbytes:,} bytes>"

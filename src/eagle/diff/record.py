@@ -275,6 +275,8 @@ class LiveRecord(GraphRecord):
 class KeptRecord(GraphRecord):
     """A record with copies of its own."""
 
+    called = "kept record"
+
     def __init__(self, record: GraphRecord, primals: Mapping[Access, Plane], arrays: Sequence[Array]) -> None:
         super().__init__(record.recorder, record.generation, record.fault)
         self._primals = primals

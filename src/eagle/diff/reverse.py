@@ -33,7 +33,9 @@ def reverse(
     In a loop, build a `Reverse` once instead: this builds one per call. Errors as in `Reverse`.
     """
     if not isinstance(record, Record):
-        raise TypeError(f"reverse() takes the record of a launch or a run (.record), found {type(record).__name__}")
+        hint = "; was the run recorded? pass record=True" if record is None else ""
+        hint = "; pass its .record" if type(record).__name__ in ("Result", "Runner", "Simulation", "Graph") else hint
+        raise TypeError(f"reverse() takes the record of a launch or a run, found {type(record).__name__}{hint}")
     return record.reverse(seeds, vjps, strict)
 
 

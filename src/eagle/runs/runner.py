@@ -18,7 +18,7 @@ from hawk.run import LIMIT, STEPS
 
 from ..errors import ArgumentError, Busy, EventError, PlaneError, RecordError
 from ..plan import Bound, Plan
-from ..planes import Array, Plane, bind_planes, param_value
+from ..planes import Array, Plane, bind_plane, bind_planes, param_value
 from .options import Options, Status, is_count
 from .progress import progress_bar
 from .record import RunRecord
@@ -419,4 +419,7 @@ def _samples(plan: Plan, given: Mapping[str, object]) -> int:
         value = given.get(a.name)
         if a.role in (Role.SAMPLE, Role.MUTABLE) and isinstance(value, np.ndarray) and value.ndim:
             return int(value.shape[0] if a.samples_first else value.shape[-1])
+    planes = [a for a in plan.program.arguments if a.role in (Role.SAMPLE, Role.MUTABLE) and a.name in given]
+    if planes:
+        bind_plane(plan.name, planes[0], given[planes[0].name])  # says what is wrong with it
     raise PlaneError(f"{plan.name}: no plane is given, so the number of samples is unknown")

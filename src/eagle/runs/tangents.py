@@ -66,9 +66,7 @@ def hvp(run: Run, seeds: Mapping[str, object], tangents: Mapping[str, object]) -
         return _hvp(record, seeds, tangents)
 
 
-def _hvp(
-    record: RunRecord, seeds: Mapping[str, object], tangents: Mapping[str, object]
-) -> Mapping[str, Array]:
+def _hvp(record: RunRecord, seeds: Mapping[str, object], tangents: Mapping[str, object]) -> Mapping[str, Array]:
     runner = record.runner
     cotangents = checked_seeds(runner, seeds)
     given = _checked_tangents(runner, tangents)

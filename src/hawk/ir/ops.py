@@ -130,7 +130,12 @@ _TABLE = (
     ("scatter", 2, _given, "adds a real to element `index` of the table sum named by `attr`; no result"),
     # local memory of one sample
     ("load", 1, _given, "element `index` (I32) of the tape named by `attr`, the index clamped into it"),
-    ("store", 2, _given, "sets element `index` of the tape named by `attr`; no result"),
+    (
+        "store",
+        2,
+        _given,
+        "sets element `index` of the tape named by `attr`, perhaps also where a sample takes no part; no result",
+    ),
     (
         "most",
         1,

@@ -110,6 +110,11 @@ class _Kernel:
             outputs += self._places(argument, frame.read(argument.name, self._t.span))
         for argument, value in zip(signature.returns, self._returned(signature, result), strict=True):
             outputs += self._places(argument, coerce(value, argument))
+        if not outputs:
+            raise KernelError(
+                "the kernel writes nothing: none of its arguments is Mutable, and it returns nothing",
+                "annotate what it writes, for example x: Mutable[Scalar], or return a value and annotate it: -> Scalar",
+            )
         return outputs
 
     def _places(self, argument: Argument, value: Any) -> list[tuple[Place, Value]]:
