@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-os.environ["OMP_NUM_THREADS"] = "1"  # before OpenMP is loaded
+os.environ["OMP_NUM_THREADS"] = "1"  # before the first run
 
 import numpy as np
 from harness import interleaved, table

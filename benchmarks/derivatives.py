@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-os.environ["OMP_NUM_THREADS"] = "1"  # before OpenMP is loaded
+os.environ["OMP_NUM_THREADS"] = "1"  # before the first run
 
 import numpy as np
 from harness import in_process, interleaved, shown, table

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable
 
-os.environ["OMP_NUM_THREADS"] = "1"  # before OpenMP is loaded
+os.environ["OMP_NUM_THREADS"] = "1"  # before the first run
 
 import numba
 import numpy as np

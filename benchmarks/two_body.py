@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-os.environ["OMP_NUM_THREADS"] = "1"  # before OpenMP is loaded
+os.environ["OMP_NUM_THREADS"] = "1"  # before the first run
 
 import numba
 import numpy as np

@@ -2,6 +2,7 @@
 
 from . import calls as calls  # it runs the calls of kernels
 from . import diff, errors, exec, plan
+from ._native import set_threads
 from .errors import Busy
 from .graph import Graph
 from .plan import auto as deploy
@@ -17,6 +18,7 @@ __all__ = [
     "exec",
     "plan",
     "resume",
+    "set_threads",
     "simulate",
     "simulation",
     "until_done",

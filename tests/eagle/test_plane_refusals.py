@@ -126,17 +126,6 @@ def test_missing_and_unknown_planes() -> None:
     assert str(refusal.value) == "square: no plane is named z, w; its planes are x, a, y"
 
 
-def test_a_kernel_of_params_alone_has_no_number_of_samples() -> None:
-    with pytest.raises(PlaneError) as refusal:
-        plan(k.no_planes).bind(a=1.0, b=2.0)
-    assert str(refusal.value) == (
-        "no_planes: no argument is a plane, so the number of samples is unknown; add a Scalar"
-    )
-
-
-# arrays that share memory
-
-
 def test_two_written_planes_on_one_array() -> None:
     same = real(N)
     with pytest.raises(PlaneError) as refusal:

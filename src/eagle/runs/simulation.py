@@ -43,6 +43,7 @@ def simulation(
     runner = until_done(
         plan,
         max_steps=max_steps,
+        until=None,
         record=record,
         window=window,
         memory_budget=memory_budget,

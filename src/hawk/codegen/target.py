@@ -12,6 +12,7 @@ from ..ir.program import Instr, Program, Role, Value, walk
 from ..ir.types import Type
 
 _SHORT = 400  # instructions: longer programs take one vector a value if they are short of registers
+_SCATTERING = 8  # lanes of a program that adds to tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,11 @@ def lanes(program: Program, target: Target) -> int:
 
     Two vectors a value hide latency, also where some of them must wait in memory; four in a kernel of few values
     without elementary functions, which need registers of their own. One is enough where very many values are
-    alive at once, and for a long program, whose code would take twice as long to make.
+    alive at once, and for a long program, whose code would take twice as long to make. A program that scatters has
+    the same number on every machine: it adds group by group, and the order of a sum is part of its bits.
     """
+    if program.effects:
+        return _SCATTERING
     element = 64 if any(_is_double(v) for v in _values(program)) else 32
     one = max(1, target.vector_bits // element)
     alive = pressure(program)

@@ -30,7 +30,6 @@ _Body = Callable[[Value, list[Value]], list[Value]]  # (slot, state) -> new stat
 CAPACITY = 64
 _MOST_LEVELS = 4
 MOST_TRIPS = CAPACITY**_MOST_LEVELS
-_LARGE_CAPACITY = 216  # of a loop whose bound is not known before it runs: 216**4 is more than any i32
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +55,17 @@ class LoopTapes:
 
     names: tuple[tuple[str, ...], ...]
     schedule: Schedule | None
-    large: bool  # whether the bound is not known before the loop runs
 
-    def strides(self, engine: Reverse, limit: Value) -> tuple[Value | None, Value]:
-        """The trips between two starts on the first level (None: every start is kept), and the starts a level keeps.
+    def stride(self, engine: Reverse, limit: Value) -> Value | None:
+        """The trips between two starts on the first level (None: every start is kept); emits their computation.
 
-        The loop and its reverse emit them each for itself: what one computes inside an `if`, the other cannot see.
+        The loop and its reverse emit it each for itself: what one computes inside an `if`, the other cannot see.
         """
-        b, capacity = engine.b, _int(engine, CAPACITY)
         if len(self.names) == 1:
-            return None, capacity
+            return None
         if self.schedule is not None:
-            return engine.param(self.schedule.window), capacity
-        trips = b("most", limit)
-        if self.large:  # no more than needed, so that tapes stay near
-            many = b("gt", trips, _int(engine, MOST_TRIPS))
-            capacity = b.select(many, _int(engine, _LARGE_CAPACITY), capacity)
-        return _stride(engine, trips, capacity), capacity
+            return engine.param(self.schedule.window)
+        return _ceil_div(engine, engine.b("most", limit))
 
 
 def primal_loop(engine: Reverse, instr: Instr) -> None:
@@ -82,16 +75,15 @@ def primal_loop(engine: Reverse, instr: Instr) -> None:
     limit, again = (engine.env[a] for a in instr.args[:2])
     b.frozen = False
     schedule = engine.schedule_of(instr)
-    large = schedule is None and limit not in engine.constants
     if schedule is None:
-        sizes: tuple[int | str, ...] = (_LARGE_CAPACITY if large else CAPACITY,) * _levels(engine, instr, limit)
+        sizes: tuple[int | str, ...] = (CAPACITY,) * _levels(engine, instr, limit)
     elif schedule.checkpoints is None:
         sizes = (schedule.window,)
     else:
         sizes = (schedule.checkpoints, schedule.window)
     names = tuple(tuple(engine.new_tape(p.type, size) for p in region.params[1:]) for size in sizes)
-    engine.tapes_of[instr] = LoopTapes(names, schedule, large)
-    stride, _ = engine.tapes_of[instr].strides(engine, limit)
+    engine.tapes_of[instr] = LoopTapes(names, schedule)
+    stride = engine.tapes_of[instr].stride(engine, limit)
     b.frozen = instr.frozen
     params = tuple(Value(p.type) for p in region.params)
     engine.env.update(zip(region.params, params, strict=True))
@@ -141,15 +133,11 @@ def _int(engine: Reverse, number: int) -> Value:
     return engine.b.const(number, Type.I32)
 
 
-def _stride(engine: Reverse, trips: Value, capacity: Value) -> Value:
-    """The stride that lets `trips` trips fit on a level; at least 1."""
-    return engine.b("maximum", _segments(engine, trips, capacity), _int(engine, 1))
-
-
-def _segments(engine: Reverse, trips: Value, stride: Value) -> Value:
-    """How many strides cover `trips` trips, which may be as many as an i32 holds."""
+def _ceil_div(engine: Reverse, trips: Value) -> Value:
+    """The stride that lets `trips` trips fit on one tape; at least 1."""
     b = engine.b
-    return b("add", b("floordiv", b("sub", trips, _int(engine, 1)), stride), _int(engine, 1))
+    more = b("floordiv", b("sub", trips, _int(engine, 1)), _int(engine, CAPACITY))
+    return b("add", b("maximum", more, _int(engine, 0)), _int(engine, 1))
 
 
 def _keep(engine: Reverse, tapes: Sequence[str], trip: Value, stride: Value | None, state: Sequence[Value]) -> None:
@@ -186,7 +174,7 @@ class _LoopReverse:
         state = [seeds.get(k) or engine.nothing(self._region.params[1 + k].type) for k in self._varying]
         state += [engine.nothing(v.type) for v in self._captured]
         trips = engine.env[instr.results[0]]
-        stride, self._capacity = self._tapes.strides(engine, engine.env[instr.args[0]])
+        stride = self._tapes.stride(engine, engine.env[instr.args[0]])
         found = self._level(0, _int(engine, 0), trips, stride, state)
         found = self._refused_beyond(trips, found)
         for k, adjoint in zip(self._varying, found, strict=False):
@@ -232,7 +220,7 @@ class _LoopReverse:
             first = b("mul", slot, stride)
             rest = b("maximum", b("minimum", b("sub", length, first), stride), _int(engine, 0))
             start = b("add", base, first)
-            finer = None if last else _stride(engine, b("most", rest), self._capacity)
+            finer = None if last else _ceil_div(engine, b("most", rest))
             self._advance(tapes, slot, self._tapes.names[level + 1], start, rest, finer)
             return self._level(level + 1, start, rest, finer, state)
 

@@ -118,11 +118,6 @@ def drift(trips: Param[Int32], x: Scalar, y: Mutable[Scalar]):
 
 
 @hawk.kernel
-def no_planes(a: Param, b: Param):
-    pass
-
-
-@hawk.kernel
 def add_components(v: Vector[2], y: Mutable[Scalar]):
     y = v[0] + v[1]
 

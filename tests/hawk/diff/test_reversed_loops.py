@@ -98,7 +98,7 @@ def test_a_sample_has_the_same_bits_whatever_the_trips_of_others(length):
     assert_same_bits(apart, {name: np.resize(np.roll(plane, 2), length) for name, plane in together.items()})
 
 
-def test_a_bound_that_turns_out_beyond_the_usual_levels():
+def test_a_bound_that_turns_out_beyond_what_can_be_gone_back_through_gives_nan():
     @kernel
     def k(x: Scalar, n: Int32) -> Scalar:
         s = x
@@ -106,11 +106,14 @@ def test_a_bound_that_turns_out_beyond_the_usual_levels():
             s = s + 1e-6 * s * s - 1e-6 * s
         return s
 
-    planes = {"x": np.array([0.999999, 0.5]), "n": np.array([MOST_TRIPS + 1000, 70])}
     execute = partial(launch, width=8)
+    planes = {"x": np.array([0.999999, 0.5]), "n": np.array([MOST_TRIPS, 70])}
     pulled = run(vjp(k), planes, {"out": np.ones(2)}, execute=execute)["x"]
     pushed = run(jvp(k), planes, {"x": np.ones(2)}, execute=execute)["out"]
     np.testing.assert_allclose(pulled, pushed, rtol=1e-10)
+    planes["n"] = np.array([MOST_TRIPS + 1, 70])
+    beyond = run(vjp(k), planes, {"out": np.ones(2)}, execute=execute)["x"]
+    np.testing.assert_allclose(beyond, [np.nan, pulled[1]], rtol=1e-10)
 
 
 def test_a_loop_with_more_trips_than_can_be_gone_back_through_is_refused_by_name():
