@@ -1,7 +1,5 @@
 """How many lanes: a choice for speed, but for sums of tables, whose order it decides."""
 
-# ruff: noqa: F821 - a table's axes are names
-
 from dataclasses import replace
 
 import pytest
