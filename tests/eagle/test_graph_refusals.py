@@ -308,7 +308,7 @@ def test_what_is_reversed_is_a_record() -> None:
     refused(
         lambda: eagle.diff.reverse(chain.graph, chain.ones),  # type: ignore[arg-type]
         TypeError,
-        "reverse() takes the record of a launch or a run (.record), found Graph",
+        "reverse() takes the record of a launch or a run, found Graph; pass its .record",
     )
     refused(
         lambda: eagle.diff.Reverse(chain.graph)(None, chain.ones),  # type: ignore[arg-type]
