@@ -153,6 +153,10 @@ class _Stage:
             self._device.join(target, [self._slots[b] for b in step.sources], self._arguments[step.target])
         elif isinstance(step, _native.Vjp):
             self._vjp(step)
+        else:  # no node is skippable yet; to ignore its step would lose an adjoint
+            raise NotImplementedError(
+                f"{self._recorder.nodes[step.node].name}: the reverse of a node that may be skipped"
+            )
 
     def _vjp(self, step: _native.Vjp) -> None:
         node = self._recorder.nodes[step.node]
